@@ -118,7 +118,6 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "tokens rotate": _CHANGES_PROJECT + _rights(dynamodb={"ConfigTable": "Query"}),
     "audit": _FINDS + _rights(s3={"RecordsBucket": "ListBucket", "RecordsBucket/audit/*": "GetObject"}),
     "tail": _READS_RECORDS,
-    "simulate policy": _READS_RECORDS,
     "report": _FINDS
     + _KEEPS
     + _rights(

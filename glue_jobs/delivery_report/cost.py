@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from .list_prices import PRICES
-from .storage import small_table
 from .usage import USAGE
 
 FATES = ("messages", "deliveries", "body_bytes", "inline_bytes", "large_bodies", "acknowledged", "expired", "cancelled")
 """Sums of deliveries that it counts with."""
-
-_USED = (
-    *FATES,
-    *("attempts", "first_attempts", "parks", "bytes_out", "busy_ms", "notified", "retries", "changes"),
-)
-"""What the price table counts with."""
-
-TRY_MS = 100
-"""Time of a try where only its price is asked for."""
 
 
 def used(attempts: DataFrame, fates: DataFrame, notified: DataFrame) -> DataFrame:
@@ -66,11 +55,3 @@ def bill(usage: DataFrame) -> DataFrame:
         .select("project", "line.*")
         .withColumn("usd", F.col("units") * F.col("unit_usd"))
     )
-
-
-def usd_per_try(spark: SparkSession) -> float:
-    """What one more try of a small message costs."""
-    one = {**dict.fromkeys(_USED, 0), "attempts": 1, "retries": 1, "changes": 1, "busy_ms": TRY_MS}
-    columns = StructType([StructField("project", StringType()), *(StructField(name, LongType()) for name in _USED)])
-    row = bill(small_table(spark, [{"project": "", **one}], columns)).agg(F.sum("usd").alias("usd")).first()
-    return float(row["usd"]) if row is not None else 0.0

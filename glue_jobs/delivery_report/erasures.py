@@ -22,6 +22,7 @@ from .carried import without_rows
 from .days import listed_days, named_files, read_replaced, remove_others, replace_days
 from .files import listed, read_text, remove, write_text
 from .findings import FINDING
+from .outages import DAY
 from .pulled_ends import GONE
 from .storage import Layout
 
@@ -43,7 +44,7 @@ def take_out_erased(spark: SparkSession, records: str, layout: Layout) -> None:
     if not new:
         return
     of_erased = _is_of(new)
-    for root, schema in ((layout.findings, FINDING), (layout.gone, GONE)):
+    for root, schema in ((layout.findings, FINDING), (layout.gone, GONE), (layout.outages, DAY)):
         _clear(spark, root, schema, of_erased)
     without_rows(spark, layout, of_erased)
     remove(layout.work)

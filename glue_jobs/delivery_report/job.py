@@ -17,13 +17,14 @@ from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput, parse
 from .cells import HOURLY, attempt_cells, attempt_levels, hourly, is_own
-from .days import forget_days, read_replaced, replace_days
+from .days import forget_days, listed_days, read_replaced, replace_days
 from .kept_records import read_records
+from .outages import DAY, first_day, outage_days, outages
 from .page import render
 from .progress import Steps
 from .proof import prove
 from .results import Results, write_results
-from .retries import advised, failed_at_first, try_cells
+from .retries import try_cells
 from .rhythm import slots_of
 from .session import open_session
 from .storage import Layout, kept, kept_small
@@ -76,9 +77,11 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         within = proof.records.where(F.col("dt") <= F.lit(arguments.date_to))
         cells = kept(attempt_cells(within), f"{layout.work}/attempt_cells")
         _keep_hours(cells, arguments.days, layout, proof.erased)
+        _keep_outages(within, arguments.days, layout, proof.erased)
         if proof.missed:
             missed = read_records(spark, layout, proof.missed[0], proof.missed[-1])
             _keep_hours(attempt_cells(missed), proof.missed, layout, proof.erased)
+            _keep_outages(missed, proof.missed, layout, proof.erased)
     with steps("Reporting"):
         chosen = _only(arguments.projects)
         since_midnight = datetime.combine(arguments.date_from, time(), UTC)
@@ -92,7 +95,6 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         pushed = ~F.col("pull") & ~F.col("notification")
         attempts_at = kept_small(attempt_levels(attempts), f"{layout.work}/attempt_levels")
         fates_at = kept_small(fate_levels(became), f"{layout.work}/fate_levels")
-        failed = kept(failed_at_first(records, since_midnight, arguments.until), f"{layout.work}/failed_at_first")
         sources = Sources(
             records=records,
             cells=attempts.where(~is_own()),
@@ -106,7 +108,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             bill=kept_small(billed(attempts_at, fates_at), f"{layout.work}/bill"),
             sickest=kept_small(sickest(attempts_at), f"{layout.work}/sickest"),
             try_cells=kept_small(try_cells(deliveries.where(pushed)), f"{layout.work}/try_cells"),
-            advice=advised(failed, records),
+            outages=chosen(_outages(spark, layout, arguments)).where(~is_own()),
             findings=chosen(proof.findings),
             since=since_midnight,
             until=arguments.until,
@@ -114,7 +116,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         )
         results = write_results(spark, tables(sources), layout, arguments, proof)
     if arguments.keep_days:
-        for table in (layout.records, layout.hours, layout.deliveries, layout.findings):
+        for table in (layout.records, layout.hours, layout.outages, layout.deliveries, layout.findings):
             forget_days(table, arguments.now.date() - timedelta(days=arguments.keep_days))
     with steps("Drawing the report"):
         results.publish(render)
@@ -125,6 +127,20 @@ def _keep_hours(cells: DataFrame, days: Sequence[date], layout: Layout, erased: 
     """Replace the days of the table of attempts by hour."""
     hours = hourly(cells).withColumn("dt", F.to_date("hour"))
     replace_days(hours.where(F.col("dt").isin(*days)).repartition("dt"), layout.hours, days, erased=erased)
+
+
+def _keep_outages(records: DataFrame, days: Sequence[date], layout: Layout, erased: Collection[date]) -> None:
+    """Replace the days of what is known of outages."""
+    found = outage_days(records.where(F.col("dt").isin(*days)))
+    replace_days(found.repartition("dt"), layout.outages, days, erased=erased)
+
+
+def _outages(spark: SparkSession, layout: Layout, arguments: Arguments) -> DataFrame:
+    """The outages of the last thirty days, or of as many as are known."""
+    earliest = first_day(arguments.date_to)
+    known = [day for day in listed_days(layout.outages) if day >= earliest]
+    days = read_replaced(spark, layout.outages, DAY, earliest, arguments.date_to)
+    return outages(days, min([arguments.date_from, *known]), arguments.until)
 
 
 def _only(projects: Sequence[str]) -> Any:

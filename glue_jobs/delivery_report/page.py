@@ -12,9 +12,9 @@ from importlib.resources import files
 from string import Template
 from typing import Any, Final
 
-from .advice import in_words
 from .conservation import STANDINGS
 from .findings import UNCOUNTED
+from .outages import DAYS, LEAST_FAILED
 from .results import Results
 from .traffic import WAITING
 from .wording import as_html, shortened
@@ -379,35 +379,30 @@ def _retries(results: Results) -> str:
     picture = _picture("Success by attempt", lambda charts: charts.attempts_needed(rows))
     return (
         f'<div class="two"><div class="card"><h3>Success by attempt</h3>{picture}</div><div '
-        f'class="card">{table}</div></div>{text}{_advice(results)}'
+        f'class="card">{table}</div></div>{text}{_outages(results)}'
     )
 
 
-def _advice(results: Results) -> str:
-    """Settings that would have served a queue better."""
+def _outages(results: Results) -> str:
+    """Who was down, and what longer retries would have reached."""
     places = Places(results)
-    rows = [row for row in results.rows["retry_advice"] if row["change"]]
+    rows = [row for row in results.rows["outages"] if row["times_down"]]
     table = _table(
         rows,
         {
             "project": places.project,
             "queue": places.queue,
-            "text:better": lambda row: f"<b>{escape(in_words(row))}</b>",
-            "text:in place of": lambda row: f"now {escape(in_words(row, '_now'))}",
-            "#failed at first": lambda row: f"{row['failed_first']:,}",
-            "#gave up": lambda row: f"{row['given_up']:,}",
-            "#delivered more": lambda row: f"{row['deliveries_saved']:+,}",
-            "#tries saved": lambda row: f"{row['tries_saved']:+,}",
-            "#USD saved": lambda row: f"{row['usd_saved']:+.4f}",
+            "subscriber": places.subscriber,
+            "text:when it was down, and what was given up": lambda row: escape(row["sentence"]),
         },
         total=len(rows),
-        none="No queue would have certainly done better with other settings, as far as its attempts can tell.",
+        none="No subscriber was down.",
     )
     about = (
-        '<p class="sub">What these settings would have made of the deliveries whose first try failed, each replayed '
-        "against what the subscriber's attempts show of each moment. A delivery is taken to be worth 100 tries.</p>"
+        f'<p class="sub">Down: at least {LEAST_FAILED} attempts in a row failed, of several messages; until the next '
+        f"success. In up to {DAYS} days.</p>"
     )
-    return f'<div class="card" id="retry-advice"><h3>Better settings</h3>{table}{about if rows else ""}</div>'
+    return f'<div class="card" id="outages"><h3>When subscribers were down</h3>{table}{about if rows else ""}</div>'
 
 
 def _subscribers(results: Results) -> str:

@@ -137,7 +137,6 @@ def write_results(
         "projects": list(arguments.projects),
         "verdict": verdict,
         "overall": results.rows["overall"][0] if results.rows["overall"] else {},
-        "retry_advice": sum(row["change"] for row in results.rows["retry_advice"]),
         "tables": dict(results.totals),
     }
     write_json(f"{layout.report}/summary.json", summary)

@@ -29,6 +29,7 @@ class Layout:
         self.work = f"{output}/work"
         self.hours = f"{output}/curated/attempts_hourly"
         self.deliveries = f"{output}/curated/deliveries"
+        self.outages = f"{output}/curated/outages"
         self.findings = f"{output}/curated/findings"
         self.open = f"{output}/curated/open"
         self.gone = f"{output}/curated/gone"

@@ -53,7 +53,7 @@ class Sources:
         bill: :func:`.cost.bill` of both.
         sickest: :func:`sickest` of these attempts, kept: what is drawn and listed of them must be the same ones.
         try_cells: :func:`.retries.try_cells` of the deliveries that are pushed.
-        advice: :func:`.retries.advised` of the records.
+        outages: :func:`.outages.outages` of the last thirty days.
         since: Begin of the report's first day.
         until: End of what it tells of: of its last day, or when it was made.
         holidays: Days on which nobody has to come.
@@ -71,7 +71,7 @@ class Sources:
     bill: DataFrame
     sickest: DataFrame
     try_cells: DataFrame
-    advice: DataFrame
+    outages: DataFrame
     findings: DataFrame
     since: datetime
     until: datetime
@@ -202,9 +202,7 @@ def tables(of: Sources) -> dict[str, Table]:
             backlog(of.fates).join(called, list(WHO), "left"),
             (F.desc("waiting"), *WHO),
         ),
-        "retry_advice": Table(
-            of.advice, (F.desc("change"), F.desc("deliveries_saved"), F.desc("tries_saved"), "project", "queue")
-        ),
+        "outages": Table(of.outages, (F.desc("reachable"), F.desc("given_up"), F.desc("longest_ms"), *WHO)),
         "acknowledgement_waits": Table(
             acknowledgement_waits(of.deliveries, WHO).join(called, list(WHO), "left"), (F.desc("waits"), *WHO)
         ),

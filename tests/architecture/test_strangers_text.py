@@ -80,7 +80,6 @@ NUMBERS = {
         "layers/pushhub/pushhub/base/ids.id_before",
         "layers/pushhub/pushhub/base/ids.time_of_message_id",
         "layers/pushhub/pushhub/cloud/clients.check_version",
-        "layers/pushhub/pushhub/engine/history._counted_trouble",
         "layers/pushhub/pushhub/engine/leases._time_of",
         "layers/pushhub/pushhub/engine/model/delivery.opening",
         "layers/pushhub/pushhub/engine/model/flow.FlowKey.part",
@@ -99,15 +98,12 @@ NUMBERS = {
         "layers/pushhub/pushhub/webhooks/model/ids.message_id",
     },
     "a number already": {
-        "cli/commands/simulate._counted",
         "layers/pushhub/pushhub/base/json_text._finite",
         "layers/pushhub/pushhub/base/json_text.write",
         "layers/pushhub/pushhub/base/oauth._lifetime_s",
         "layers/pushhub/pushhub/engine/model/activity.activity_of",
         "layers/pushhub/pushhub/hub/wire/fields.Fields.whole",
         "layers/pushhub/pushhub/hub/wire/fields._number",
-        "layers/pushhub/pushhub/ironmq/wire/policies._checked",
-        "layers/pushhub/pushhub/ironmq/wire/policies.request_of",
         "layers/pushhub/pushhub/webhooks/model/json_schema._Check._key",
     },
     "digits by a pattern, or one of a few texts, which it was compared with before": {

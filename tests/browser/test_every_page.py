@@ -75,7 +75,6 @@ PAGES: dict[str, tuple[str, ...]] = {
     "charts": ("charts",),
     "alerts": ("alerts",),
     "reports": ("reports",),
-    "policy simulator": ("reports", "policy"),
     "nowhere": ("no-such-page",),
 }
 

@@ -39,7 +39,7 @@ READS = {
     "tail": "reads the records",
     "audit": "reads the trail",
     "verify": "computes",
-    "simulate policy": "computes, or reads records",
+    "policy": "gets",
     "simulate hub": "computes",
     "completion": "prints",
     "projects export": "reads the tables and buckets, and writes a folder of one's own",

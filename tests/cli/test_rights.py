@@ -181,9 +181,6 @@ SCENARIOS: dict[str, Callable[[Hub], None]] = {
     "tokens revoke": lambda stack: typed_at("tokens", "revoke", stack.project, a_token(stack)),
     "tokens rotate": lambda stack: typed_at("tokens", "rotate", stack.project, a_token(stack)),
     "tail": tails,
-    "simulate policy": lambda _: typed_at(
-        *("simulate", "policy", "--replay", "s", "--queue", "q", "--since", test_erasing.DAY), codes=(1,)
-    ),
     "report": reports,
     "audit": audits,
     "signing-secret rotate": rotates_the_signing_secret,
@@ -307,14 +304,14 @@ def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, str]]:
 
 
 def test_every_command_that_may_talk_to_aws_is_in_the_table() -> None:
-    # Commands of a module that has AWS's clients; of those of simulate, the other one runs on this machine
+    # Commands of a module that has AWS's clients
     assert len(COMMANDS) > 20
     asks = {
         command
         for command, module in leaves(main)
         if re.search(r"^\s*from \.\.operator import|boto", Path(str(import_module(module).__file__)).read_text(), re.M)
     }
-    assert asks - {"simulate hub"} - WITH_THEIR_OWN == {*RIGHTS}
+    assert asks - WITH_THEIR_OWN == {*RIGHTS}
     assert {*SCENARIOS, "projects export", "projects import", "rebuild", "reseal", "deploy doctor"} == {*RIGHTS}
 
 

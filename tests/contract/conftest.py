@@ -16,7 +16,7 @@ from tests.contract.both import both
 from tests.contract.mortal import Mortal
 from tests.contract.samples import OTHER_PROJECT, PROJECT
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
-from tests.fakes.activity import FakeActivity, FakeAttemptCounts
+from tests.fakes.activity import FakeActivity
 from tests.fakes.alerts import FakeAlertLevels, FakeAlerts
 from tests.fakes.credentials import credentials
 from tests.fakes.past import FakePastSearches
@@ -33,7 +33,6 @@ from pushhub.engine.ports import (
 )
 from pushhub.engine.store import dynamodb_schedule
 from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
-from pushhub.engine.store.dynamodb_attempt_counts import DynamoDBAttemptCounts
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_past import DynamoDBPastSearches
@@ -143,7 +142,6 @@ alert_store = both(FakeAlerts, DynamoDBAlerts, aws.CONFIG_TABLE)
 alert_level_store = both(FakeAlertLevels, DynamoDBAlertLevels, aws.PULL_TABLE)
 search_index = both(FakeSearchIndex, DynamoDBSearchIndex, aws.SCHEDULE_TABLE)
 past_search_store = both(FakePastSearches, DynamoDBPastSearches, aws.SCHEDULE_TABLE)
-attempt_count_store = both(FakeAttemptCounts, DynamoDBAttemptCounts, aws.SCHEDULE_TABLE)
 pull_store = both(FakePullStore, DynamoDBPullStore, aws.PULL_TABLE)
 
 

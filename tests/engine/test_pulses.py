@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from cli.holdings import NOBODY, owner
 from tests.cloud import aws_services as aws
-from tests.fakes.activity import FakeActivity, FakeAttemptCounts
+from tests.fakes.activity import FakeActivity
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import FakePulses
 from tests.fakes.telemetry import FakeTelemetry
 
-from pushhub.engine.count_attempts import CountAttempts
 from pushhub.engine.model.pulse import KEPT_S, Pulse, pulse_time
 from pushhub.engine.pulses import SendPulses
 from pushhub.engine.records import Records
@@ -87,12 +86,11 @@ def test_it_is_written_among_the_records_and_counted_nowhere(dynamodb: Any) -> N
             kept.append((list(records), f"{table}-{first}-{last}"))
             return True
 
-    activity, telemetry, counts = FakeActivity(), FakeTelemetry(), FakeAttemptCounts()
+    activity, telemetry = FakeActivity(), FakeTelemetry()
     recorder = Records(
         read=lambda each: pulses_of_change(each, "t"),
         store=Store(),  # type: ignore[arg-type]
         activity=activity,
-        attempts=CountAttempts(store=counts, telemetry=telemetry),
         internal=lambda _: False,
         telemetry=telemetry,
     )

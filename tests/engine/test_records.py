@@ -15,17 +15,16 @@ import pytest
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
 from tests.contract.samples import first, message
-from tests.fakes.activity import FakeActivity, FakeAttemptCounts
+from tests.fakes.activity import FakeActivity
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.verdict import Verdict
-from pushhub.engine.count_attempts import CountAttempts
 from pushhub.engine.model.activity import ATTEMPTS_A_WRITE, HOUR_MS, Activity, SubscriberActivity
 from pushhub.engine.model.pulse import Pulse
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_delivery
-from pushhub.engine.ports import ActivityStore, AttemptCountStore
+from pushhub.engine.ports import ActivityStore
 from pushhub.engine.records import Records
 from pushhub.engine.store.dynamodb_changes import record_of_change
 from pushhub.engine.store.s3_records import S3Records, S3RecordStore
@@ -88,13 +87,11 @@ def records_of(
     telemetry: FakeTelemetry,
     activity: ActivityStore | None = None,
     read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord] | None] = record_of_change,
-    attempts: AttemptCountStore | None = None,
 ) -> Records:
     return Records(
         read=read,
         store=S3RecordStore(client, BUCKET),
         activity=activity or FakeActivity(),
-        attempts=CountAttempts(store=attempts or FakeAttemptCounts(), telemetry=telemetry),
         internal=lambda queue: queue == INTERNAL,
         telemetry=telemetry,
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pushhub.engine.model.activity import Activity, SubscriberActivity
-from pushhub.engine.model.attempt_counts import AttemptCounts, CountedSubscriber
 from pushhub.engine.ports import Report
 
-__all__ = ["FakeActivity", "FakeAttemptCounts", "FakeReports"]
+__all__ = ["FakeActivity", "FakeReports"]
 
 
 class FakeActivity:
@@ -45,25 +44,6 @@ class FakeActivity:
             hour: activity
             for (project, subscriber, hour), activity in self._at.items()
             if (project, subscriber) == (project_id, subscriber_id) and first <= hour <= last
-        }
-
-
-class FakeAttemptCounts:
-    """Implements :class:`pushhub.engine.ports.AttemptCountStore`."""
-
-    def __init__(self) -> None:
-        self._hours: dict[tuple[CountedSubscriber, int], AttemptCounts] = {}
-
-    def add_attempts(self, subscriber: CountedSubscriber, hour: int, counts: AttemptCounts) -> None:
-        """See the port."""
-        self._hours[subscriber, hour] = self._hours.get((subscriber, hour), AttemptCounts()) + counts
-
-    def attempts(self, subscriber: CountedSubscriber, first: int, last: int) -> dict[int, AttemptCounts]:
-        """See the port."""
-        return {
-            hour: counts
-            for (counted, hour), counts in self._hours.items()
-            if counted == subscriber and first <= hour <= last
         }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any, cast
 
-from tests.fakes.activity import FakeActivity, FakeAttemptCounts, FakeReports
+from tests.fakes.activity import FakeActivity, FakeReports
 from tests.fakes.alerts import FakeAlertLevels, FakeAlerts
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock
@@ -161,7 +161,6 @@ class FakePorts:
         self.activity = FakeActivity()
         self.alerts = FakeAlerts()
         self.alert_levels = FakeAlertLevels()
-        self.attempt_counts = FakeAttemptCounts()
         self.reports = FakeReports()
         self.waits = FakeWaits()
         self.calls = FakeWaits(8)

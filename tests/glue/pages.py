@@ -39,6 +39,7 @@ TABLES = [
     "cost_by_item",
     "costliest_projects",
     "anomalies",
+    "outages",
     "conservation",
     "findings",
 ]

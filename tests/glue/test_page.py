@@ -24,6 +24,9 @@ MEASURED = {
 }
 
 
+TRIED = {"attempt": 1, "tried": 5, "won": 5, "share": 1.0, "won_so_far": 1.0}
+
+
 def anomaly(**whose: Any) -> dict[str, Any]:
     hour = datetime(2026, 11, 20, 10, tzinfo=UTC)
     told = {"started_at": hour, "ended_at": hour, "detail": "60 of 100 first tries failed", "score": 9.0}
@@ -101,3 +104,14 @@ def test_each_day_stands_once_below_the_hours_of_subscribers() -> None:
     svg = charts.failing_hours(rows, {"a": "a"})
     # Then each midnight has its day, and no day is printed over another
     assert [svg.count(day) for day in (">18 Nov<", ">19 Nov<", ">20 Nov<")] == [0, 1, 1]
+
+
+def test_who_was_down_is_told_in_a_sentence_and_who_was_not_is_left_out() -> None:
+    down = {**ONE, "times_down": 2, "sentence": "Down 2 times in 30 days, longest 3 h."}
+    shown = text_of(
+        made(outages=[down, {**ONE, "times_down": 0, "sentence": "Not down in 30 days."}], attempts_needed=[TRIED]),
+        "retries",
+    )
+    assert "Down 2 times in 30 days, longest 3 h." in shown
+    assert "Not down" not in shown
+    assert "No subscriber was down." in text_of(made(attempts_needed=[TRIED]), "retries")

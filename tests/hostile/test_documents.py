@@ -21,7 +21,7 @@ import click
 import pytest
 from cli.answers import Odd
 from cli.carried import Folder
-from cli.commands import queues, simulate
+from cli.commands import queues
 from cli.erasing import _is_of
 from tests.architecture.test_layers import LAYER, ROOT
 from tests.hostile.documents import DOCUMENTS
@@ -299,7 +299,6 @@ PLACES: Mapping[str, Driver] = {
     "cli.carried.Folder.lines": lambda body: folder("a.gz", lambda place: place.lines("a.gz"))(gzip.compress(body)),
     "cli.carried.Folder.state": folder("begun.json", Folder.state),
     "cli.commands.queues._read": file_of(queues._read),
-    "cli.commands.simulate._read": file_of(simulate._read),
     "cli.commands.webhooks.set_signatures": json_text.read,
     "cli.replaying.Failed.of": as_text(replaying.Failed.of),
     "cli.rest.Rest.call": asked_over_rest,

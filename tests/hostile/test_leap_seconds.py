@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 import pytest
-from cli.commands.simulate import _time
 from tests.engine.world import PROJECT
 from tests.web.protocols import SHOWN, served
 
@@ -31,7 +29,6 @@ READERS = {
     "layers/pushhub/pushhub/web/json.py": "queues",
     "layers/pushhub/pushhub/web/signatures.py": "the end of a signature scheme",
     "layers/pushhub/pushhub/webhooks/wire/fields.py": "webhooks",
-    "cli/commands/simulate.py": "the command line",
 }
 """Files that read a stranger's time, and whose it is. Notifications take no time of their clients'."""
 OUR_OWN = {
@@ -59,7 +56,6 @@ def test_every_place_that_reads_a_time_is_known() -> None:
         (lambda: read_signatures([{"preset": "outpost", "endsAt": LEAP}]), FieldRefused),
         (lambda: moment_in_query({"before": LEAP}, "before"), Refused),
         (lambda: Fields({"since": LEAP}).required_moment("since"), Unprocessable),
-        (lambda: _time(LEAP), click.UsageError),
     ],
     ids=["queues", "signatures", "query of webhooks", "body of webhooks", "command line"],
 )

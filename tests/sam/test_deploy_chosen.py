@@ -389,7 +389,6 @@ def test_every_command_does_its_work_with_the_rights_of_the_role_alone(
         Body=gzip.compress(json.dumps(line | {"at": iso_time(SystemClock().now())}).encode()),
     )
     types("tail", "--since", "1h", "--for", "0s")
-    types("simulate policy", "--replay", "s", "--queue", "held", "--since", hour[:10], codes=(0, 1))
     types("report")
     types("rebuild", "--since", hour[:10], codes=(0, 1))
     types("reseal")

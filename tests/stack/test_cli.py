@@ -7,14 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import requests
 from local.place import REPOSITORY
 from tests.cli.consumers_door import receiver
-from tests.stack.project import ProjectClient, until
 from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
@@ -130,30 +128,6 @@ def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
         following.kill()
     # Then the message is seen accepted and delivered
     assert kinds == ["accepted", "attempt"]
-    # And a policy can be simulated with the records of its subscriber
-    since = f"{datetime.now(UTC) - timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}"
-    replay = ("--replay", "copies", "--queue", "tailed", "--since", since)
-    told = cli(stack, "simulate", "policy", *replay, "--schedule", "svix")
-    assert told["outage"] == []
-    assert told["forecast"]["delivered"] == told["forecast"]["accepted"] == 1
-    # And, with the project's own token, with the hub's counts for a subscriber that cannot be reached
-    cli(stack, "queues", "create", "unreachable", "--push", "nobody=http://127.0.0.1:9/")
-    cli(stack, "post", "unreachable", "x")
-    replayed = {"replay": {"queue": "unreachable", "subscriber": "nobody", "since": since}}
-    project = ProjectClient.default(stack)
-    answer = until(lambda: counted(project, replayed), 60, lambda: "no failure was counted")
-    assert answer["replayed"]["messages"] == 1
-    assert [each["endpoint"] for each in answer["replayed"]["outage"]] == ["refuses"]
-    counts = ("--ask-hub", "--replay", "nobody", "--queue", "unreachable", "--since", since)
-    told = cli(stack, "simulate", "policy", *counts, "--schedule", "svix")
-    assert [each["endpoint"] for each in told["outage"]] == ["refuses"]
-    assert told["forecast"]["accepted"] == 1
-
-
-def counted(project: ProjectClient, replayed: dict[str, Any]) -> dict[str, Any] | None:
-    """The hub's counts of a subscriber's failures; None before there are any."""
-    answer = project.call("POST", "/policies/simulate", replayed)
-    return answer.json() if answer.status_code == 200 else None
 
 
 def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: RunningStack) -> None:

@@ -15,7 +15,6 @@ from tests.web.protocols import Answer, Served
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.activity import HOUR_MS
-from pushhub.engine.model.attempt_counts import FIRST, AttemptCounts, CountedSubscriber
 from pushhub.runtime.routes import all_routes
 from pushhub.web.api import Route
 
@@ -148,14 +147,6 @@ def _reserved_listed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {"queue": names["queue"]}, {"ids": [{"id": names["message"], **reservation}]}
 
 
-def _failed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
-    counts = AttemptCounts(minutes={(0, "503"): 1, (0, FIRST): 1}, failed_ms=70, life_ms=3_600_000)
-    if "failed" not in api.notes:
-        api.world.ports.attempt_counts.add_attempts(CountedSubscriber(PROJECT, "webhooks/app_1", "ep_1"), _HOUR, counts)
-        api.notes.add("failed")
-    return {}, {}
-
-
 def _no_alert(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     _push(api)
     for each in api.world.ports.alerts.alerts(PROJECT):
@@ -243,47 +234,11 @@ IRONMQ = {
     ),
     "ironmq.show_past_search": Good(_past_search, query={"after": ""}),
     "ironmq.search": Good(query={"value": "4711", "after": ""}),
+    "ironmq.show_outages": Good(query={"queue": "q", "subscriber": "s"}),
     "ironmq.show_report": Good(),
     "ironmq.list_changes": Good(query={"after": "2026-11-18T11:00:00.000Z-e63e39bb267dbe46"}),
     "ironmq.show_report_table": Good(lambda _: ({"table": "queues"}, {})),
     "ironmq.show_activity": Good(query={"hours": "2"}),
-    "ironmq.simulate_policy": Good(
-        _failed,
-        body={
-            "policy": {"schedule": [5, 60], "retries": None, "max_attempts": None},
-            "outage": [
-                {
-                    "start": 0,
-                    "end": 600,
-                    "endpoint": "answers",
-                    "status": 429,
-                    "retry_after": 30,
-                    "takes": 1,
-                    "share": 0.5,
-                    "down": 60,
-                    "up": 60,
-                }
-            ],
-            "timeout": 5,
-            "circuit": True,
-            "obey_answers": True,
-            "rate_limit": 2,
-            "rate": 0.1,
-            "takes": 0.1,
-            "duration": 900,
-            "message_expiration": 3600,
-            "watch": 7200,
-            "compare": "no_circuit",
-            "replay": {
-                "queue": "webhooks/app_1",
-                "subscriber": "ep_1",
-                "since": iso_time(_HOUR),
-                "until": iso_time(_HOUR + 2 * HOUR_MS),
-            },
-            "seed": 1,
-            "oauth": "unused",
-        },
-    ),
 }
 
 # The hub

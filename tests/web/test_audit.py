@@ -26,7 +26,7 @@ OF_MESSAGES = {
 }
 """Messages and their consumers: delivery records say what became of them."""
 OF_LOOKS = {
-    *("ironmq.start_past_search", "ironmq.simulate_policy"),
+    "ironmq.start_past_search",
     *("webhooks.count_by_app", "webhooks.count_by_event_type"),
 }
 """Questions that are asked with a POST."""

@@ -27,7 +27,7 @@ def test_a_good_request_goes_well(name: str) -> None:
 
 
 READERS = {
-    "ironmq": ("messages", "queues", "subscribers", "alerts", "policies", "span_settings"),
+    "ironmq": ("messages", "queues", "subscribers", "alerts", "span_settings"),
     "hub": ("objects", "mapping"),
     "notifications": ("publish", "requests", "subscriptions"),
 }

@@ -20,9 +20,9 @@ from pushhub.web.mcp import ANSWER_BYTES, NEWEST, WITH_HANDSHAKE
 URL = "https://a.example/in"
 READING = {
     *("why_failed", "list_endpoints", "endpoint_health", "list_failed", "get_attempt"),
-    *("list_applications", "list_troubled", "simulate_policy"),
+    *("list_applications", "list_troubled", "endpoint_outages"),
 }
-OF_PORTALS = READING - {"list_applications", "list_troubled", "simulate_policy"}
+OF_PORTALS = READING - {"list_applications", "list_troubled", "endpoint_outages"}
 WRITING = {"resend", "recover"}
 
 
@@ -300,21 +300,19 @@ def test_a_suspended_project_is_offered_nothing_that_sends(assistant: Assistant)
     assert not assistant.names() & WRITING
 
 
-def test_a_policy_is_simulated_as_by_its_own_route(assistant: Assistant) -> None:
-    request = {"rate": 2, "seed": 7}
-    said, _, failed = assistant.call("simulate_policy", request=request)
-    path = f"/3/projects/{PROJECT}/policies/simulate"
-    event = {
-        "rawPath": path,
-        "headers": {"authorization": f"OAuth {assistant.token}"},
-        "requestContext": {"stage": "$default", "http": {"method": "POST", "sourceIp": "203.0.113.9"}},
-        "body": json.dumps(request),
-        "isBase64Encoded": False,
-    }
-    own = json.loads(control(assistant.world.hub, event, _Context())["body"])
-    assert (said, failed) == (own, False)
-    said, _, failed = assistant.call("simulate_policy", request={"rate": "much"})
-    assert (failed, said["status"]) == (True, 400)
+def test_an_endpoints_outages_are_what_the_report_says(assistant: Assistant) -> None:
+    at = {"app": assistant.app, "endpoint": assistant.endpoint}
+    # Without a report there is nothing to tell
+    reports = assistant.world.ports.reports
+    newest, reports.report = reports.report, None
+    said, _, failed = assistant.call("endpoint_outages", **at)
+    assert (failed, said["status"]) == (True, 404)
+    # With one, its sentence
+    reports.report = newest
+    row = {"project": PROJECT, "queue": f"webhooks/{assistant.app}", "subscriber_id": assistant.endpoint}
+    reports.tables["outages"] = [{**row, "sentence": "Down once in 30 days."}]
+    said, _, failed = assistant.call("endpoint_outages", **at)
+    assert (failed, said["said"]) == (False, ["Down once in 30 days."])
 
 
 @pytest.mark.parametrize(
@@ -374,8 +372,9 @@ def test_customers_texts_are_behind_the_fence_in_every_answer(assistant: Assista
         "get_attempt": {"app": app, "message": posted["id"], "attempt": attempt},
         "list_applications": {},
         "list_troubled": {},
+        "endpoint_outages": {"app": app, "endpoint": endpoint},
     }
-    assert set(arguments) | {"simulate_policy"} == READING
+    assert set(arguments) == READING
     for name, given in arguments.items():
         # When an assistant uses each tool
         _, body = assistant.ask("tools/call", {"name": name, "arguments": given})

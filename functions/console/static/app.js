@@ -12,7 +12,6 @@ import { Changes } from "./pages/changes.js";
 import { Charts } from "./pages/charts.js";
 import { Endpoint, WebhookMessage } from "./pages/endpoint.js";
 import { QueueMessage } from "./pages/message.js";
-import { PolicySimulator } from "./pages/policy.js";
 import { Queue, Queues, QueueSubscriber } from "./pages/queues.js";
 import { Reports } from "./pages/reports.js";
 import { Search } from "./pages/search.js";
@@ -45,7 +44,6 @@ function pageOf({ segments: [first = "today", ...rest], query }, who) {
   if (first === "alerts") return html`<${Alerts} />`;
   if (first === "changes") return html`<${Changes} ...${shown} key=${JSON.stringify(query)} />`;
   if (first === "charts") return html`<${Charts} ...${shown} />`;
-  if (first === "reports" && one === "policy") return html`<${PolicySimulator} ...${shown} key=${JSON.stringify(query)} />`;
   if (first === "reports") return html`<${Reports} ...${shown} />`;
   return html`<${Page} title="Not found"><${Notice} kind="warn">The console has no such page.<//><//>`;
 }

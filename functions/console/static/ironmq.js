@@ -61,6 +61,3 @@ const traces = () => `/3/projects/${path(session().project, "traces")}`;
 export const spanExport = (signal) => call("ironmq", "GET", traces(), { signal }).then((told) => told.traces);
 export const setSpanExport = (wanted) => call("ironmq", "PUT", traces(), { body: { traces: wanted } });
 export const removeSpanExport = () => call("ironmq", "DELETE", traces());
-
-/** What a retry policy would do to an outage (docs/policy-simulator.md). */
-export const simulatePolicy = (request) => call("ironmq", "POST", `/3/projects/${path(session().project, "policies", "simulate")}`, { body: request });

@@ -16,3 +16,6 @@ async function there(ask) {
 
 export const verdict = (signal) => there(() => call("ironmq", "GET", report(), { signal }).then((told) => told.report));
 export const table = (name, signal) => there(() => call("ironmq", "GET", report(name), { signal }));
+
+/** When a subscriber was down, in sentences and in numbers: {as_of, said, outages}. */
+export const outages = (queue, subscriber, signal) => there(() => call("ironmq", "GET", `/3/projects/${path(session().project, "outages")}`, { query: { queue, subscriber }, signal }));

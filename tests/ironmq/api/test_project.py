@@ -116,3 +116,39 @@ def test_without_a_report_that_is_said() -> None:
 
 def test_a_report_that_knows_nothing_of_the_project_has_no_verdict() -> None:
     assert Hub().call("GET", "/report").body["report"]["verdict"] is None
+
+
+def outage(queue: str, subscriber_id: str, project: str = PROJECT) -> dict[str, Any]:
+    sentence = f"Down once: {subscriber_id}"
+    return {"project": project, "queue": queue, "subscriber_id": subscriber_id, "subscriber": "shop"} | {
+        "sentence": sentence
+    }
+
+
+def test_a_subscribers_outages_are_told_of_it_alone() -> None:
+    # Given a subscriber that was registered twice under its name, another queue's, and another project's
+    hub = Hub()
+    rows = [outage("orders", "s1"), outage("orders", "s2"), outage("bills", "s1"), outage("orders", "s1", "p2")]
+    hub.world.ports.reports.tables["outages"] = rows
+    # Then its name finds both, its id the one
+    by_name = hub.call("GET", "/outages?queue=orders&subscriber=shop").body
+    assert by_name["said"] == ["Down once: s1", "Down once: s2"]
+    assert by_name["as_of"] == "2026-11-22T01:30:00.000000+00:00"
+    by_id = hub.call("GET", "/outages?queue=orders&subscriber=s2").body
+    assert [each["subscriber_id"] for each in by_id["outages"]] == ["s2"]
+    assert all("project" not in each for each in by_name["outages"])
+
+
+def test_what_is_not_known_of_outages_is_said() -> None:
+    hub = Hub()
+    hub.world.ports.reports.tables["outages"] = [outage("orders", "s1")]
+    [said] = hub.call("GET", "/outages?queue=orders&subscriber=nobody").body["said"]
+    assert "no attempt to it" in said
+    # With more subscribers than the report stores it may be one of the others
+    hub.world.ports.reports.tables["outages"] = [outage("q", str(number)) for number in range(2000)]
+    [said] = hub.call("GET", "/outages?queue=orders&subscriber=nobody").body["said"]
+    assert "too many subscribers" in said
+    for query in ("", "?queue=orders", "?subscriber=shop", "?queue=&subscriber=shop"):
+        assert hub.call("GET", f"/outages{query}").status == 400
+    hub.world.ports.reports.report = None
+    assert hub.call("GET", "/outages?queue=orders&subscriber=shop").status == 404

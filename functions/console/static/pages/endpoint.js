@@ -5,7 +5,7 @@ import { Fragment, html, useState } from "../view.js";
 import * as webhooks from "../webhooks.js";
 import { above, ENDPOINT, endpointOf } from "./applications.js";
 import { Certificate, gatesOfEndpoint, Tokens } from "./gates.js";
-import { againstLastDay } from "./policy.js";
+import { Outages } from "./outages.js";
 import { headersOf } from "./queues.js";
 import { Endings, ofEndpoint, Signatures } from "./signatures.js";
 
@@ -67,8 +67,9 @@ export function Endpoint({ segments: [app, , id] }) {
       <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)], ["Circuit", health.data ? html`<${Circuit} of=${health.data} disabled=${endpoint.disabled} />` : "–"]]} />`}<//>
       <${Card} title="The last day, by hour">
         <${Loaded} from=${attempts}>${(told) => html`<${Bars} label="Attempts by hour" items=${byHour(told.data)} />
-          <p class="legend">${told.done ? "" : "The newest 250 attempts are shown."} Green: delivered. Red: failed.${!webhooks.inPortal() && html` <a href=${href("charts", { subscriber: endpoint.id })}>Other periods, and how long answers took</a>. <a href=${againstLastDay(`webhooks/${application.id}`, endpoint.id)}>Try another policy against it</a>`}</p>`}<//>
+          <p class="legend">${told.done ? "" : "The newest 250 attempts are shown."} Green: delivered. Red: failed.${!webhooks.inPortal() && html` <a href=${href("charts", { subscriber: endpoint.id })}>Other periods, and how long answers took</a>.`}</p>`}<//>
       <//>
+      ${!webhooks.inPortal() && html`<${Outages} queue=${`webhooks/${application.id}`} subscriber=${endpoint.id} />`}
       <div class="columns">
         <${Card} title="Still ahead" flush>
           <${Loaded} from=${ahead}>${(told) => html`${told.data.length > 0 && html`<div class="inside"><${Ahead} times=${told.data.map((each) => each.nextAttempt)} /></div>`}<${Table} label="Still ahead" rows=${told.data.slice(0, 10)} keyed=${(each) => each.id} empty="No retry is planned." columns=${[

@@ -5,7 +5,7 @@ import { Ahead, Badge, Card, Confirmed, counted, DayAtSubscriber, Dialog, Doing,
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import { Demands, subscriberOf, withoutGates } from "./gates.js";
-import { againstLastDay } from "./policy.js";
+import { Outages } from "./outages.js";
 
 const TYPES = [["multicast", "Push to every subscriber (multicast)"], ["unicast", "Push to one of the subscribers (unicast)"], ["pull", "Pull: consumers reserve messages"]];
 
@@ -275,10 +275,11 @@ export function QueueSubscriber({ segments: [name, , who] }) {
       ? html`<${Doing} name="Resume" onDo=${() => pause(false)} />`
       : html`<${Confirmed} name="Pause" kind="" question="Pause ${who}?" detail="Nothing is sent to it until you resume it. What it is owed waits, uses up no attempts, and expires with its messages." onSure=${() => pause(true)} />`)}
       <a class="button" href=${href("charts", { queue: name, subscriber: who })}>Charts</a>
-      <a class="button" href=${againstLastDay(name, who)}>Try another policy</a><button type="button" onClick=${() => owed.reload()}>Refresh</button><//>`}>
+      <button type="button" onClick=${() => owed.reload()}>Refresh</button><//>`}>
     ${queue.data?.paused && html`<${Notice} kind="warn">Paused: ${heldBy(queue.data.paused)}<//>`}
     <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><${Demands} of=${subscriberOf(name, shown)} onDone=${() => queue.reload({ quietly: true })} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber with this name (any more).<//>`)}<//>
     <${Loaded} from=${activity}>${(told) => html`<${DayAtSubscriber} told=${told} />`}<//>
+    <${Outages} queue=${name} subscriber=${who} />
     <${Loaded} from=${owed}>${({ ahead, missed, all }) => html`<${Fragment}>
       ${!all && html`<${Notice}>From the oldest deliveries in the queue that wait or were given up; there are more.<//>`}
       <div class="columns">

@@ -28,7 +28,12 @@ const TABLES = {
     ["Usual answer", (row) => time(row.p50_ms), number],
     ["Slow (p99)", (row) => time(row.p99_ms), number],
   ]],
-  retry_advice: ["Advice on retries", null],
+  outages: ["When subscribers were down", [
+    ...who,
+    ["Down", (row) => count(row.times_down), number],
+    ["Given up meanwhile", (row) => count(row.given_up), number],
+    ["In words", (row) => row.sentence],
+  ]],
   given_up: ["Given up", null],
   backlog: ["Waiting", null],
   anomalies: ["Anomalies", null],
@@ -47,8 +52,7 @@ const shown = (value) => (value === null || value === undefined ? "–" : typeof
 export function Reports({ segments: [tab = "queues"] }) {
   const verdict = useLoad((signal) => report.verdict(signal), []);
   const name = Object.hasOwn(TABLES, tab) ? tab : "queues";
-  return html`<${Page} title="Reports" lead="From the delivery records: whether every accepted message was delivered, given up or is still on its way."
-    actions=${html`<a class="button" href=${href("reports", "policy")}>Policy simulator</a>`}>
+  return html`<${Page} title="Reports" lead="From the delivery records: whether every accepted message was delivered, given up or is still on its way.">
     <${Loaded} from=${verdict}>${(told) => (told ? html`<${Fragment}>
       <${Verdict} of=${told} />
       <${Tabs} label="Tables of the report" current=${name} tabs=${Object.entries(TABLES).map(([key, [title]]) => [key, title, href("reports", key)])} />

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.model.activity import Activity, SubscriberActivity
-    from pushhub.engine.model.attempt_counts import AttemptCounts, CountedSubscriber
     from pushhub.engine.model.circuit import Health, SubscriberKey
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
@@ -528,23 +527,6 @@ class ActivityStore(Protocol):
         self, project_id: str, subscriber_id: str, first: int, last: int
     ) -> dict[int, SubscriberActivity]:
         """Like :meth:`activity`, for one subscriber."""
-
-
-class AttemptCountStore(Protocol):
-    """Outcomes of attempts, by subscriber and hour. A statistic: anything added twice counts twice."""
-
-    def add_attempts(self, subscriber: CountedSubscriber, hour: int, counts: AttemptCounts) -> None:
-        """Add to an hour's counts.
-
-        Args:
-            subscriber: The subscriber the attempts were made to.
-            hour: When the hour began, epoch milliseconds.
-        """
-
-    def attempts(self, subscriber: CountedSubscriber, first: int, last: int) -> dict[int, AttemptCounts]:
-        """The counts of the hours from ``first`` to ``last``, by the start of each hour; hours without counts are
-        missing.
-        """
 
 
 class QueueSource(Protocol):

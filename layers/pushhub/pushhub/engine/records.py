@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pushhub.base.ports import Telemetry
-    from pushhub.engine.count_attempts import CountAttempts
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.ports import ActivityStore, RecordStore
     from pushhub.engine.protocol import RecordListener
@@ -38,7 +37,6 @@ class Records(Component):
     read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord | Pulse] | None]
     store: RecordStore  # Where records are written.
     activity: ActivityStore
-    attempts: CountAttempts  # Counts outcomes of attempts at failing subscribers.
     # Whether the hub itself handles the messages of a queue, by queue name; records of those are not counted.
     internal: Callable[[str], bool]
     telemetry: Telemetry  # Metrics, and events about what was set aside.
@@ -79,7 +77,6 @@ class Records(Component):
             if self.store.write(lines, table=table, first=first, last=last) and made_now:
                 written += len(made_now)
                 self._count(made_now)
-                self.attempts.count([each for each in made_now if not self.internal(each.queue)])
             # Also if they were written before: whoever wrote them may have died before this.
             for each in self.listeners:
                 each.recorded(made_now, f"{table}-{first}-{last}-{len(lines)}")

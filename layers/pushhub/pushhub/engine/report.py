@@ -11,13 +11,14 @@ from pushhub.engine.component import Component
 if TYPE_CHECKING:
     from pushhub.engine.ports import ReportStore
 
-TABLES = ("queues", "subscribers", "retry_advice", "given_up", "backlog", "anomalies", "findings", "conservation")
+TABLES = ("queues", "subscribers", "outages", "given_up", "backlog", "anomalies", "findings", "conservation")
 """The report's tables with one project per row; their contents are described in ``docs/report.md``."""
 
 SHOWN = 2_000
 """Number of rows per table that the report stores as JSON."""
 
 VERDICTS = "verdicts"
+OUTAGES = "outages"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,30 @@ class ReportedTable:
 
     rows: list[dict[str, Any]]
     complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedOutages:
+    """When a subscriber was down, as the records have it.
+
+    Attributes:
+        as_of: When the report was made, ISO 8601.
+        rows: The report's rows of it: several if it was removed and registered again under the same name.
+        complete: Whether the report tells of all subscribers; of very many, it stores only those that lost most.
+    """
+
+    as_of: str
+    rows: list[dict[str, Any]]
+    complete: bool
+
+    @property
+    def said(self) -> list[str]:
+        """The same in words, a sentence for each row; without any, why there is none."""
+        if self.rows:
+            return [str(row.get("sentence", "")) for row in self.rows]
+        if self.complete:
+            return ["Nothing is known: the records of the last 30 days have no attempt to it."]
+        return ["Nothing is known: the report has too many subscribers, and stores only those that lost most."]
 
 
 class ProjectReport(Component):
@@ -80,6 +105,31 @@ class ProjectReport(Component):
             raise NotFound("The newest delivery report has no such table")
         rows = store.rows(newest.name, table)
         return ReportedTable(rows=_of(project_id, rows), complete=len(rows) < SHOWN)
+
+    def outages(self, project_id: str, queue: str, subscriber: str) -> ReportedOutages:
+        """When a subscriber was down in the last 30 days, and what was given up meanwhile.
+
+        Args:
+            queue: Name of the queue; for a webhook endpoint, ``webhooks/`` and the application's id.
+            subscriber: Its id or its name.
+
+        Raises:
+            NotFound: There is no report yet.
+        """
+        store = self.store
+        newest = store.newest()
+        if newest is None:
+            raise NotFound("There is no delivery report yet")
+        rows = store.rows(newest.name, OUTAGES)
+        return ReportedOutages(
+            as_of=newest.as_of,
+            rows=[
+                row
+                for row in _of(project_id, rows)
+                if row.get("queue") == queue and subscriber in (row.get("subscriber_id"), row.get("subscriber"))
+            ],
+            complete=len(rows) < SHOWN,
+        )
 
 
 def _of(project_id: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pushhub.engine.accept import Accept, AcceptBodies, Ids
     from pushhub.engine.circuits import Circuits, Recover
     from pushhub.engine.copies import ChangeNotes, Changes
-    from pushhub.engine.count_attempts import CountAttempts
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from pushhub.engine.past import PastSearches
     from pushhub.engine.ports import (
         ActivityStore,
-        AttemptCountStore,
         BodyStore,
         ConfigStore,
         Finder,
@@ -307,12 +305,6 @@ class AwsEnginePorts:
         from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
 
         return DynamoDBActivity(*self.table(SCHEDULE_TABLE))
-
-    @cached_property
-    def attempt_counts(self) -> AttemptCountStore:
-        from pushhub.engine.store.dynamodb_attempt_counts import DynamoDBAttemptCounts
-
-        return DynamoDBAttemptCounts(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def bodies(self) -> BodyStore:
@@ -838,12 +830,6 @@ class Engine:
     def _records(self) -> dict[str, Records]:
         return {}
 
-    @cached_property
-    def _count_attempts(self) -> CountAttempts:
-        from pushhub.engine.count_attempts import CountAttempts
-
-        return CountAttempts(store=self.ports.attempt_counts, telemetry=self.ports.telemetry)
-
     def _records_of(self, table: str) -> Records:
         from pushhub.engine.records import Records
         from pushhub.engine.store.dynamodb_changes import is_restored, record_of_change
@@ -862,7 +848,6 @@ class Engine:
             read=read,
             store=self.ports.records,
             activity=self.ports.activity,
-            attempts=self._count_attempts,
             internal=lambda queue: self._internal(queue) or any(each.uncounted(queue) for each in self.protocols),
             telemetry=self.ports.telemetry,
             listeners=[make() for protocol in self.protocols for make in protocol.record_listeners],

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pushhub.engine.ends import EndNotes, Ends
     from pushhub.engine.ports import Waits
     from pushhub.engine.report import ProjectReport
-    from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.api.call import IronCall
@@ -391,7 +390,6 @@ class Ironmq:
             ),
             activity=lambda: self.activity,
             report=lambda: self.report,
-            history=lambda: self.history,
             alerts=lambda: self.project_alerts,
             past=lambda: engine.past_searches,
             spans=lambda: self.span_settings,
@@ -431,13 +429,6 @@ class Ironmq:
         from pushhub.engine.report import ProjectReport
 
         return ProjectReport(store=self._outside.reports)
-
-    @cached_property
-    def history(self) -> SubscriberHistory:
-        from pushhub.engine.subscriber_history import SubscriberHistory
-
-        outside = self._outside
-        return SubscriberHistory(store=outside.attempt_counts, queues=outside.config, clock=outside.clock)
 
     def _change_readers(self) -> Mapping[str, ReadChange]:
         from pushhub.ironmq.store.changes import record_of_pull_change

@@ -85,7 +85,6 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
     "records": lambda hub: (
         hub.engine.ports.records,
         hub.engine.ports.activity,
-        hub.engine.ports.attempt_counts,
     ),
 }
 """What each function creates at start-up, while Lambda gives it a full CPU, rather than at its first event.

@@ -187,10 +187,13 @@ class Toolbox:
         """Send failed messages again."""
         return Answer(data=self._ask("POST", f"{self._endpoint(given)}/recover", {"since": given["since"]}))
 
-    def simulate(self, given: Mapping[str, Any]) -> Answer:
-        """Try out a policy."""
-        path = f"/3/projects/{self._who.project}/policies/simulate"
-        return Answer(data=self._ask("POST", path, given["request"]))
+    def outages(self, given: Mapping[str, Any]) -> Answer:
+        """When an endpoint was down."""
+        endpoint = self._get(self._endpoint(given))["id"]
+        application = self._get(self._app(given))["id"]
+        asked = {"queue": f"webhooks/{application}", "subscriber": endpoint}
+        told = self._get(f"/3/projects/{self._who.project}/outages", asked)
+        return Answer(data={"as_of": told["as_of"], "said": told["said"]}, found={"outages": told["outages"]})
 
     def _app(self, given: Mapping[str, Any]) -> str:
         return f"/api/v1/app/{_segment(self._who.app_id or given['app'])}"
@@ -307,12 +310,12 @@ OFFERS: Final = (
         of_project=True,
     ),
     _Offer(
-        name="simulate_policy",
-        title="Try out a retry policy",
-        means="What a retry policy would do in an outage; nothing is sent. The request is that of "
-        "POST /3/projects/{project}/policies/simulate in /openapi.json.",
-        run=Toolbox.simulate,
-        needed={"request": {"type": "object", "description": "The request's body"}},
+        name="endpoint_outages",
+        title="When an endpoint was down",
+        means="How often and how long the endpoint was down in the last 30 days, how long its retries last, and what "
+        "was given up meanwhile that longer retries would have reached. From last night's report.",
+        run=Toolbox.outages,
+        needed={"app": APP, "endpoint": ENDPOINT},
         of_project=True,
     ),
     _Offer(

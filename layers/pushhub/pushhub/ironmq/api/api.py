@@ -8,7 +8,6 @@ from pushhub.ironmq.api import alerts as alert_routes
 from pushhub.ironmq.api import changes as change_routes
 from pushhub.ironmq.api import messages as message_routes
 from pushhub.ironmq.api import past as past_routes
-from pushhub.ironmq.api import policies as policy_routes
 from pushhub.ironmq.api import project as project_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api import traces as traces_routes
@@ -32,7 +31,6 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     *message_routes.ROUTES,
     *project_routes.ROUTES,
     *past_routes.ROUTES,
-    *policy_routes.ROUTES,
     *alert_routes.ROUTES,
     *change_routes.ROUTES,
     *traces_routes.ROUTES,

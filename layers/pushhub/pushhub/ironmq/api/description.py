@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pushhub.base.fields import settings_of
 from pushhub.base.verdict import Verdict
-from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.delivery import MOST_EARLIER, DeliveryState
-from pushhub.engine.model.outage import Trouble
 from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.report import TABLES
@@ -16,7 +13,6 @@ from pushhub.ironmq.api.alert_description import ALERT_ID, ALERTS
 from pushhub.ironmq.api.changes_description import CHANGES
 from pushhub.ironmq.api.past_description import PAST, SEARCH_ID
 from pushhub.ironmq.api.traces_description import TRACES
-from pushhub.ironmq.wire import policies
 from pushhub.ironmq.wire.cursors import MAX_CURSOR, MAX_LOOKED_AT
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
 from pushhub.ironmq.wire.messages import MAX_TIMEOUT_S as MAX_RESERVATION_S
@@ -49,11 +45,9 @@ from pushhub.web.description import (
     array,
     boolean,
     nullable,
-    number,
     obj,
     ref,
     request,
-    setting_schema,
     settings_shown,
     settings_wanted,
     text,
@@ -224,146 +218,6 @@ _SCHEMAS: dict[str, Schema] = {
         means="A subscriber's last answer.",
     ),
 }
-
-_FORECAST: dict[str, Any] = {
-    "accepted": 1_080_000,
-    "delivered": 1_080_000,
-    "expired": 0,
-    "given_up": 0,
-    "held": 0,
-    "waiting": 0,
-    "attempts": 1_081_529,
-    "failed_attempts": 1529,
-    "retries": 1529,
-    "peak_per_minute": 5000,
-    "delay": {"p50": 18_472.2, "p90": 21_922.4, "p99": 22_692.6, "max": 33_989.6},
-    "over_time": {"every": 43_200, "attempts": [80_330, 1_001_199], "failed": [1529, 0]},
-    "circuit_opened": 1,
-    "disabled_after": None,
-    "dollars": 4.2226,
-    "sample": 2756,
-}
-
-_PLAN_FIELDS: dict[str, Schema] = {
-    "timeout": whole("Seconds that the endpoint has to answer.", 1, MAX_ANSWER_S),
-    "circuit": boolean("Probe a failing endpoint instead of trying each message; the default for a schedule."),
-    "obey_answers": boolean(
-        "Obey `Retry-After`, slow down when it is overloaded, stop at 410; the default for a schedule."
-    ),
-    "rate_limit": nullable(number("Requests a second at most.", policies.MIN_RATE, policies.MAX_RATE)),
-    "takes": number("Seconds that an answer takes when all is well; 0.05 by default.", 0, policies.MAX_TAKES_S),
-    "rate": number("Messages a second; 1 by default.", policies.MIN_RATE, policies.MAX_RATE),
-    "duration": whole(
-        "Seconds during which messages come; by default until the outage is over.", 1, policies.MAX_DURATION_S
-    ),
-    "message_expiration": settings_wanted(Queue)["message_expiration"],
-    "watch": whole("Seconds to simulate; by default until the last message has expired.", 1),
-    "seed": whole("Seeds the random parts of waits: the same request has the same answer.", 0, policies.MAX_SEED),
-}
-_POLICY_FIELDS: dict[str, Schema] = {
-    **{
-        name: setting_schema(annotation, setting, f"IronMQ: {setting.means}")
-        for name, annotation, _, setting in settings_of(PushSettings)
-        if name in policies.IRONMQ_FIELDS
-    },
-    "max_attempts": nullable(whole("Hub protocol: total tries; by default without end.", 1, policies.MAX_ATTEMPTS)),
-    "retry_base": number(
-        "Hub protocol: seconds of the first wait; each later one is twice as long.", 1, policies.MAX_WAIT_S
-    ),
-    "retry_cap": number("Hub protocol: seconds of the longest wait.", 1, policies.MAX_WAIT_S),
-    "schedule": {
-        "description": "Webhooks: the name of a published schedule, or the seconds of each wait.",
-        "anyOf": [
-            text(enum=list(SCHEDULES)),
-            array(number("", 0, policies.MAX_WAIT_S), maxItems=policies.MAX_WAITS),
-        ],
-    },
-}
-_WINDOW = request(
-    {
-        "start": whole("Seconds from the first message.", 0, policies.MAX_DURATION_S),
-        "end": whole("Seconds from the first message.", 1, policies.MAX_DURATION_S),
-        "endpoint": text("What it does; `times_out` by default.", enum=list(Trouble)),
-        "status": whole("For `answers`; 503 by default.", 300, 599),
-        "retry_after": whole("For `answers`: seconds in its `Retry-After`.", 0, policies.MAX_WAIT_S),
-        "takes": number("For `answers` and `slow`: seconds that an answer takes.", 0, policies.MAX_TAKES_S),
-        "share": number("The part of the attempts that is affected; by default all.", 0, 1),
-        "down": whole("If it comes and goes: seconds of each failure.", 1, policies.MAX_DURATION_S),
-        "up": whole("If it comes and goes: seconds between failures.", 1, policies.MAX_DURATION_S),
-    },
-    needs=("end",),
-    means="A period of failure. If several overlap, the first applies.",
-)
-_REPLAY = request(
-    {
-        "queue": text("Name of the queue; for a webhook's endpoint `webhooks/` and the application's id.", minLength=1),
-        "subscriber": text("Its id, or its name in one of your own queues.", minLength=1),
-        "since": text("A time, `2026-11-01` or `2026-11-01T12:00:00Z`; data is kept for a week."),
-        "until": text("A time; by default a week later, or now."),
-    },
-    needs=("queue", "subscriber", "since"),
-    means="The subscriber whose failures are the outage.",
-)
-_REPLAYED = answer(
-    {
-        "from": text(
-            "The first minute that was counted, UTC: the first message of the simulation.", format="date-time"
-        ),
-        "messages": whole("Messages that were attempted for the first time.", 0),
-        "attempts": whole("Attempts that were counted.", 0),
-        "failed": whole("Those of them that failed.", 0),
-        "outage": array(
-            answer(
-                {
-                    "start": whole("Seconds from the first message.", 0),
-                    "end": whole("Seconds from the first message.", 1),
-                    "endpoint": text("What the endpoint did.", enum=list(Trouble)),
-                    "status": whole("Of `answers`.", 300, 599),
-                    "retry_after": nullable(whole("Not counted.", 0)),
-                    "takes": number("Seconds that an attempt took on average.", 0),
-                    "share": number("The part of the attempts that was affected.", 0, 1),
-                    "down": nullable(whole("Not counted.", 0)),
-                    "up": nullable(whole("Not counted.", 0)),
-                }
-            ),
-            "In the format of a request.",
-        ),
-    },
-    means="What was counted of the subscriber.",
-)
-_SCHEMAS["IronmqForecast"] = answer(
-    {
-        "accepted": whole("Messages. The next five are their outcomes.", 0),
-        "delivered": whole("Accepted by the endpoint.", 0),
-        "expired": whole("Lost because their time was over.", 0),
-        "given_up": whole("Tries used up, or ended by an answer: they go to the error queue, if there is one.", 0),
-        "held": whole("Tries used up; a person decides (hub protocol).", 0),
-        "waiting": whole("Still on their way when the simulation ended.", 0),
-        "attempts": whole("Requests made.", 0),
-        "failed_attempts": whole("Those that failed.", 0),
-        "retries": whole("Requests beyond the first of each message.", 0),
-        "peak_per_minute": whole("Requests in the busiest minute.", 0),
-        "delay": nullable(
-            answer(
-                {each: number("Seconds.", 0) for each in ("p50", "p90", "p99", "max")},
-                means="From acceptance to the attempt that delivered.",
-            )
-        ),
-        "over_time": answer(
-            {
-                "every": whole("Seconds that each number stands for.", 60),
-                "attempts": array(whole("", 0)),
-                "failed": array(whole("", 0)),
-            },
-            means="Requests from the start.",
-        ),
-        "circuit_opened": whole("How often.", 0),
-        "disabled_after": nullable(whole("Seconds until the endpoint was disabled.", 0)),
-        "dollars": number("Calculated from list prices.", 0),
-        "sample": whole("Up to so many messages shared a fate; 1: each was simulated.", 1),
-    },
-    means="The effects of a policy.",
-)
 
 _QUEUE_WANTED = request({"queue": ref("IronmqQueueSettings")})
 _QUEUE_PLANNED = request(
@@ -792,6 +646,44 @@ DESCRIPTION = ApiDescription(
             },
             refusals={404: "No such table, or no report yet"},
         ),
+        "ironmq.show_outages": Described(
+            means="From the newest delivery report, which is made each night, for subscribers of any protocol: a "
+            "queue's by `queue` and its name or id, a webhook's endpoint by `webhooks/` and the application's id, and "
+            "its own. Down is who let at least three attempts in a row fail, of several messages, until the next "
+            "success. Columns may be added.",
+            asked={"queue": "orders", "subscriber": "shop"},
+            answer=answer(
+                {
+                    "as_of": text("When the report was made."),
+                    "said": array(text(), "A sentence for each row; or one that says why there is none."),
+                    "outages": array(
+                        obj("One; several if it was removed and registered again under the same name."),
+                    ),
+                }
+            ),
+            answered={
+                "as_of": "2026-11-22T01:30:00.000000+00:00",
+                "said": [
+                    "Down once in 30 days, longest 4 h; its retries last 1 h; 214 messages were given up meanwhile."
+                ],
+                "outages": [
+                    {
+                        "queue": "orders",
+                        "subscriber": "shop",
+                        "days": 30,
+                        "times_down": 1,
+                        "longest_ms": 14_400_000,
+                        "down_ms": 14_400_000,
+                        "down_since": None,
+                        "retries_lasted_ms": 3_600_000,
+                        "given_up": 214,
+                        "reachable": 0,
+                        "needed_ms": None,
+                    }
+                ],
+            },
+            refusals={404: "There is no report yet"},
+        ),
         "ironmq.show_subscriber_activity": Described(
             means="For subscribers of any protocol: a queue's by `queue` and name, a mapping or endpoint by its id."
             " Counted like the project's activity; `complete` is false if so many subscribers were busy that quieter"
@@ -918,71 +810,6 @@ DESCRIPTION = ApiDescription(
                     }
                 ],
                 **_PERCENTILES_SHOWN,
-            },
-        ),
-        "ironmq.simulate_policy": Described(
-            means="Runs the hub's own rules in virtual time. The policy is that of a queue, of a mapping of the hub "
-            "protocol, or of a webhook's endpoint. With `replay`, outage and traffic are those of one of the project's "
-            "subscribers; fields of the request take precedence. 404 if no failure of that subscriber is known. "
-            "Large amounts are simulated by a sample, which the answer mentions.",
-            request=request(
-                {
-                    "policy": request(_POLICY_FIELDS, means="Fields of one protocol; IronMQ's default if left out."),
-                    "outage": array(_WINDOW, maxItems=policies.MAX_WINDOWS),
-                    "replay": _REPLAY,
-                    **_PLAN_FIELDS,
-                    "compare": text(
-                        "What to compare it with: the same without its circuit, or its protocol's default policy.",
-                        enum=list(policies.COMPARISONS),
-                    ),
-                }
-            ),
-            sent={
-                "policy": {"schedule": "svix"},
-                "rate": 50,
-                "outage": [{"start": 0, "end": 21_600, "endpoint": "times_out"}],
-                "compare": "nothing",
-            },
-            answer=answer(
-                {
-                    "plan": answer(
-                        {
-                            "policy": answer(_POLICY_FIELDS, lacks=tuple(_POLICY_FIELDS)),
-                            **_PLAN_FIELDS,
-                        },
-                        means="The simulated plan, with defaults filled in.",
-                    ),
-                    "forecast": ref("IronmqForecast"),
-                    "compared": nullable(
-                        answer(
-                            {
-                                "with": text("What is different.", enum=["no_circuit", "default"]),
-                                "forecast": ref("IronmqForecast"),
-                            }
-                        )
-                    ),
-                    "replayed": nullable(_REPLAYED),
-                    "notes": array(text(), "Remarks on the result."),
-                }
-            ),
-            answered={
-                "plan": {
-                    "policy": {"schedule": [5, 300, 1800, 7200, 18_000, 36_000, 36_000]},
-                    "timeout": 30,
-                    "circuit": True,
-                    "obey_answers": True,
-                    "rate_limit": None,
-                    "takes": 0.05,
-                    "rate": 50,
-                    "duration": 21_600,
-                    "message_expiration": 604_800,
-                    "watch": 626_400,
-                    "seed": 0,
-                },
-                "forecast": _FORECAST,
-                "compared": None,
-                "replayed": None,
-                "notes": ["Cost is calculated from list prices (us-east-1)."],
             },
         ),
     },

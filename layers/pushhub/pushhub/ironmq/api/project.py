@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.project import (
     parse_hours,
+    parse_subscriber,
     render_activity,
+    render_outages,
     render_subscriber_activity,
     render_table,
     render_verdict,
@@ -48,6 +50,11 @@ def _at_subscriber(hub: IronUseCases, call: IronCall) -> Response:
     return Response(status=200, body=render_subscriber_activity(told))
 
 
+def _outages(hub: IronUseCases, call: IronCall) -> Response:
+    queue, subscriber = parse_subscriber(call.request.query)
+    return Response(status=200, body=render_outages(hub.report().outages(call.project, queue, subscriber)))
+
+
 def _search(hub: IronUseCases, call: IronCall) -> Response:
     query = parse_search(call.request.query)
     found, after = hub.search.run(call.project, query.value, query.after)
@@ -78,6 +85,14 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         name="ironmq.show_subscriber_activity",
         summary="Show a subscriber's activity by hour",
         query=("queue", "subscriber", "hours"),
+    ),
+    Route(
+        "GET",
+        PROJECT + "/outages",
+        _outages,
+        name="ironmq.show_outages",
+        summary="Show when a subscriber was down, and what longer retries would have reached",
+        query=("queue", "subscriber"),
     ),
     Route(
         "GET",

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from pushhub.engine.activity import ProjectActivity
     from pushhub.engine.report import ProjectReport
-    from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.acknowledge import Acknowledge
     from pushhub.ironmq.conversion import Conversion
     from pushhub.ironmq.post import Post
@@ -41,6 +40,5 @@ class IronUseCases(PastUseCases):
     search: Search
     activity: Callable[[], ProjectActivity]
     report: Callable[[], ProjectReport]
-    history: Callable[[], SubscriberHistory]
     alerts: Callable[[], ProjectAlerts]
     spans: Callable[[], SpanSettings]

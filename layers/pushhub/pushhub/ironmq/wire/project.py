@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pushhub.engine.activity import AtSubscriber
-    from pushhub.engine.report import ReportedTable, ReportedVerdict
+    from pushhub.engine.report import ReportedOutages, ReportedTable, ReportedVerdict
 
 DEFAULT_HOURS = 24
 MAX_HOURS = 168
@@ -79,6 +79,19 @@ def _percentiles(took: Mapping[int, int]) -> dict[str, object]:
 def render_verdict(told: ReportedVerdict) -> dict[str, object]:
     """Whether every message of a project is accounted for."""
     return {"from": told.first, "to": told.last, "as_of": told.as_of, "verdict": told.verdict}
+
+
+def parse_subscriber(query: Mapping[str, str]) -> tuple[str, str]:
+    """The queue and the subscriber that are asked about."""
+    queue, subscriber = query.get("queue", ""), query.get("subscriber", "")
+    if not queue or not subscriber:
+        raise Invalid("queue and subscriber must be given")
+    return queue, subscriber
+
+
+def render_outages(told: ReportedOutages) -> dict[str, object]:
+    """When a subscriber was down, in sentences and in numbers."""
+    return {"as_of": told.as_of, "said": told.said, "outages": told.rows}
 
 
 def render_table(table: ReportedTable) -> dict[str, object]:
