@@ -57,7 +57,7 @@ def test_every_place_that_reads_a_time_is_known() -> None:
         (lambda: moment_in_query({"before": LEAP}, "before"), Refused),
         (lambda: Fields({"since": LEAP}).required_moment("since"), Unprocessable),
     ],
-    ids=["queues", "signatures", "query of webhooks", "body of webhooks", "command line"],
+    ids=["queues", "signatures", "query of webhooks", "body of webhooks"],
 )
 def test_a_leap_second_in_a_request_is_refused(read: Callable[[], object], refusal: type[Exception]) -> None:
     with pytest.raises(refusal, match=r"20\d\d-\d\d-\d\d"):
