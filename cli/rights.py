@@ -137,7 +137,6 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
             "ConfigTable": "Scan GetItem PutItem",
             "HubTable": "Scan PutItem UpdateItem",
             "WebhooksTable": "Scan PutItem",
-            "MessagesTable": "Scan UpdateItem",
         },
         s3={
             "BodiesBucket": "ListBucket GetEncryptionConfiguration",

@@ -12,11 +12,10 @@ from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.vault import KmsVault
 from pushhub.engine.credentials import Credentials
 from pushhub.engine.reseal import SealedItem
-from pushhub.engine.store.dynamodb_masked import masked_deliveries
 from pushhub.engine.store.dynamodb_sealed import sealed_queues, sealed_span_exports
 from pushhub.hub.store.dynamodb_sealed import SealedHubItems
 from pushhub.notifications.store.secret_keys import sealed_signing_secret
-from pushhub.webhooks.store.dynamodb_sealed import SealedEndpoints, masked_attempts
+from pushhub.webhooks.store.dynamodb_sealed import SealedEndpoints
 
 from .operator import KEY_OUTPUT, TABLE_OUTPUT, Deployment
 
@@ -57,12 +56,4 @@ class SealedTables:
             sealed_signing_secret(dynamodb, outputs[TABLE_OUTPUT], clock, vault),
             SealedHubItems(dynamodb, outputs["HubTableName"], clock, vault, credentials).items(),
             SealedEndpoints(dynamodb, outputs["WebhooksTableName"], clock, vault, credentials).items(),
-        )
-
-    def masked(self) -> Iterator[SealedItem]:
-        """Deliveries and attempts that show a password."""
-        dynamodb, clock, outputs = self.found.client("dynamodb"), SystemClock(), self.found.outputs
-        return chain(
-            masked_deliveries(dynamodb, outputs["MessagesTableName"], clock),
-            masked_attempts(dynamodb, outputs["WebhooksTableName"], clock),
         )

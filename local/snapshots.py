@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,8 +149,7 @@ def _known(root: Path) -> list[Snapshot]:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             about = json.loads((folder / _MANIFEST).read_text())
             taken_at, final, size = float(about["taken_at"]), bool(about["final"]), int(about["size"])
-            # Those that were taken before there was a journal have none.
-            found.append(Snapshot(folder, taken_at, final, size, int(about.get("journal", sys.maxsize))))
+            found.append(Snapshot(folder, taken_at, final, size, int(about["journal"])))
     return found
 
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 from itertools import product
 
 from simulation.run import WORLDS, Plan, Result, simulate
-from simulation.scheduler import SECOND
 from simulation.totals import Totals, applied
 
 SHOWN_LINES = 60
@@ -74,12 +73,9 @@ def _summary(result: Result) -> str:
 
 
 def _tell(result: Result) -> None:
-    """Print what was broken, and whose code may have done it: a fault of the last release may be mended in today's."""
+    """Print what was broken."""
     for each in result.violations[:SHOWN_VIOLATIONS]:
         print(f"  {each}")
-    if result.violations and result.released:
-        until = ", ".join(f"{name} until {at / SECOND:.0f} s" for name, at in sorted(result.released.items()))
-        print(f"  the last release's code ran in {until}")
 
 
 def _explain(result: Result) -> None:

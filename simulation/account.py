@@ -28,8 +28,10 @@ from botocore.exceptions import ClientError
 from greenlet import getcurrent
 from local.roles import Granted, keep
 
+from pushhub.base import shared_reads
 from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
+from pushhub.engine import finished
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
@@ -45,20 +47,13 @@ from simulation.roles import roles
 from simulation.scheduler import SECOND, Scheduler, VirtualFuture, current_task
 from simulation.sources import QueueSource, StreamSource
 from simulation.sqs import NO_LINEAGE, Chances, Lineage, Queue, Sqs
-from simulation.storage import S3, Kms, SecretsManager, Sockets
+from simulation.storage import S3, Kms, Sockets
 from simulation.template import Stack
-from simulation.versions import MOVED, PACKAGE, TODAYS, Version, loaded, released
 from simulation.weather import Kind, Weather
 
 START_MS = 1_795_000_000_000
 """When every simulation starts, epoch milliseconds (November 2026)."""
 
-VERSIONED = ("ingest", "control", "push")
-"""The functions that a gradual deployment gives versions (``GradualDeployment``)."""
-GRADUAL, GOES_BACK, CANARY = 0.5, 0.25, 0.1
-"""Shares: of deployments that are gradual, and of those that go back, too; and of runs that are the canary."""
-SHIFTS = 10 * 60 * SECOND
-"""How long before its turn a function has both versions, microseconds."""
 SCHEDULES = {"wake": 60, "notify": 60, "sweep": 3600}
 """Seconds between the scheduled runs of functions."""
 
@@ -150,7 +145,6 @@ class Account:
         self, seed: str, stack: Stack, weather: Weather, *, most_in_flight: Mapping[str, int] | None = None
     ) -> None:
         self.seed = seed
-        self._chosen = Random(f"{seed}/canary")
         self.stack = stack
         self.weather = weather
         self.scheduler = Scheduler(seed)
@@ -194,7 +188,6 @@ class Account:
             ),
             "s3": self.s3,
             "kms": Kms(),
-            "secretsmanager": SecretsManager(START_MS - 86_400_000),
             "apigatewaymanagementapi": self.sockets,
             "lambda": Lambda(self),
         }
@@ -210,26 +203,6 @@ class Account:
     def moment(at_ms: int) -> int:
         """A time in microseconds since the start."""
         return (at_ms - START_MS) * 1000
-
-    def version_of(self, function: str) -> Version:
-        """The hub's code that a function's next run has: the release's, until its turn comes in a deployment.
-
-        Of those that have versions, a tenth of the runs has today's code before that, in every other deployment; and in
-        every fourth, which goes back, none has it after that until the end.
-        """
-        now = self.scheduler.now
-        for storm in self.weather.under_way(Kind.DEPLOYED, now):
-            drawn = Random(f"{self.seed}/{storm.name}/{function}")
-            turn = storm.begins + drawn.random() * (storm.ends - storm.begins)
-            if not released().has(function):
-                continue
-            gradual = Random(f"{self.seed}/{storm.name}/gradual").random() if function in VERSIONED else 1
-            if gradual < GRADUAL and turn - SHIFTS <= now < turn and self._chosen.random() < CANARY:
-                return TODAYS
-            if now < turn or gradual < GOES_BACK:
-                self.weather.strike(Kind.DEPLOYED, function, now)
-                return released()
-        return TODAYS
 
     def note(self, line: str) -> None:
         """Tell what happened."""
@@ -409,8 +382,7 @@ class Account:
         for settings in self.stack.functions:
             function = self.functions[settings.name]
             for events in settings.queues:
-                before = self.functions.get(MOVED.get(events.queue, ""))
-                QueueSource(function, self.queues[events.queue], events, before)
+                QueueSource(function, self.queues[events.queue], events)
             for stream in settings.streams:
                 self._streams.setdefault(stream.table, []).append(StreamSource(function, stream))
 
@@ -473,18 +445,14 @@ class Account:
         pools = [
             module
             for name, module in sys.modules.items()
-            if name.startswith(("pushhub.", f"{PACKAGE}.")) and hasattr(module, "ThreadPoolExecutor")
+            if name.startswith("pushhub.") and hasattr(module, "ThreadPoolExecutor")
         ]
         log = logging.getLogger(observability.logger.name or "")
         level = log.level
         with contextmanager(_patched)(
             [(module, "ThreadPoolExecutor", executor) for module in [*pools, futures]]
             + [
-                *(
-                    (module, "Future", lambda: VirtualFuture(self.scheduler))
-                    for name in ("base.shared_reads", "engine.finished")
-                    for module in loaded(name)
-                ),
+                *((module, "Future", lambda: VirtualFuture(self.scheduler)) for module in (shared_reads, finished)),
                 (secrets, "token_hex", lambda size=32: random.randbytes(size).hex()),
                 (secrets, "token_bytes", lambda size=32: random.randbytes(size)),
                 (
@@ -494,8 +462,7 @@ class Account:
                 ),
                 (uuid, "uuid4", lambda: uuid.UUID(bytes=random.randbytes(16), version=4)),
                 *(
-                    (module.telemetry, name, getattr(self.telemetry, name))
-                    for module in loaded("cloud.observability")
+                    (observability.telemetry, name, getattr(self.telemetry, name))
                     for name in ("event", "count", "flush")
                 ),
             ]

@@ -14,7 +14,6 @@ from typing import Any
 from simulation.promises.judgement import Violation
 
 ENDS = frozenset({"delivered", "acknowledged", "exhausted", "expired", "cancelled"})
-WAITS_FOR_A_PERSON = frozenset({"held", "parked"})
 
 
 def judged(records: Iterable[dict[str, Any]]) -> tuple[dict[tuple[str, str], str], list[Violation]]:
@@ -84,4 +83,4 @@ def _wrongs(lives: list[dict[str, Any]], added: int | None) -> Iterable[tuple[st
         yield "ended twice", ", ".join(f"{each['kind']} {each['state']} {each['at']}" for each in ends)
 
 
-__all__ = ["ENDS", "WAITS_FOR_A_PERSON", "judged"]
+__all__ = ["ENDS", "judged"]

@@ -7,25 +7,28 @@ simulated services, and runs the handler that is deployed.
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from random import Random
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 from greenlet import getcurrent, greenlet
 
 from pushhub.base.ports import PushRequest
+from pushhub.base.verdict import Answer
 from pushhub.cloud.clients import CONNECTIONS
+from pushhub.cloud.settings import Settings
+from pushhub.engine.wiring import AwsEnginePorts
+from pushhub.runtime import hub as runtime
 from pushhub.runtime.hub import Pushhub
 from simulation.dynamodb import THROTTLED, service_error
 from simulation.ids import ids_in
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
 from simulation.sqs import NO_LINEAGE, Lineage
-from simulation.template import FunctionSettings
-from simulation.versions import TODAYS, Version
+from simulation.template import ROOT, FunctionSettings
 from simulation.weather import Kind
 
 if TYPE_CHECKING:
@@ -137,7 +140,7 @@ class Sender:
             return self._answer(request, started, 0, reply.error_class, reply.error_class)
         seen.answered_at = seen.ended_at
         body = reply.body[: request.answer_limit]
-        return environment.version.answer(
+        return Answer(
             status_code=reply.status,
             message=reply.reason,
             body=body,
@@ -149,7 +152,7 @@ class Sender:
         )
 
     def _answer(self, request: PushRequest, started: int, status: int, message: str, error_class: str) -> Any:
-        return self._environment.version.answer(
+        return Answer(
             status_code=status,
             message=message,
             error_class=error_class,
@@ -159,19 +162,21 @@ class Sender:
         )
 
 
+@cache
+def _handler(name: str) -> CodeType:
+    """The module that Lambda loads for a function."""
+    path = ROOT / "functions" / name / "handler.py"
+    return compile(path.read_text(), str(path), "exec")
+
+
 def _ports(environment: Environment) -> Any:
     """The ports that functions have on AWS, on the simulated services; only the machine's own are replaced."""
-    version, settings = environment.version, environment.settings
-    given = version.settings(
-        version.runtime.settings_of(settings.name), {"SIGNING_SECRET": "signing", **settings.environ}
-    )
-    ports = version.ports(given, Clients(environment))
+    settings = environment.settings
+    ports: Any = AwsEnginePorts(Settings(runtime.settings_of(settings.name), settings.environ), Clients(environment))
     ports.clock = environment.clock
     ports.sender = Sender(environment)
     ports.executor = environment.executor(CONNECTIONS)
     ports.telemetry = environment.account.telemetry
-    if version is not TODAYS:
-        ports.hand_notes = _NoNotes()
     # Every endpoint of the simulation is allowed.
     ports.check_url = lambda url, allowed: None
     return ports
@@ -189,20 +194,6 @@ class Context:
         return self.remaining_ms()
 
 
-class _NoNotes:
-    """The release notes what it has in hand in its ``/tmp``, for a process that follows there: here, none finds it."""
-
-    def note(self, left: object) -> None:
-        """Note nothing."""
-
-    def forget(self) -> None:
-        """Nothing was noted."""
-
-    def left(self) -> Iterator[Any]:
-        """Nothing."""
-        return iter(())
-
-
 class Environment:
     """One execution environment, or rather a process in it.
 
@@ -210,7 +201,6 @@ class Environment:
         account: The services, and whoever else there is.
         settings: Of its function.
         number: Its number; later ones of its function have higher ones.
-        version: The hub's code that it runs.
 
     Attributes:
         lineage: Of its present run, which is that of what it sends.
@@ -222,12 +212,10 @@ class Environment:
         account: Account,
         settings: FunctionSettings,
         number: int,
-        version: Version = TODAYS,
     ) -> None:
         self.account = account
-        self.version = version
         self.settings = settings
-        self.timeout_s = version.timeouts.get(settings.name, settings.timeout_s)
+        self.timeout_s = settings.timeout_s
         self.name = f"{settings.name}-{number}"
         self.number = number
         self.alive = True
@@ -249,13 +237,13 @@ class Environment:
         """Build the hub and load the handler, as a cold start does."""
         name = self.settings.name
         getcurrent().environment = self  # type: ignore[attr-defined]
-        ports, runtime = _ports(self), self.version.runtime
+        ports = _ports(self)
         self.hub = runtime.build(ports, lambda each: each.aws_ports(ports))
         runtime.WARM[name](self.hub)
         namespace: dict[str, Any] = {"__name__": f"functions.{name}.handler"}
         real, runtime.start = runtime.start, lambda _: self.hub
         try:
-            exec(self.version.handler(name), namespace)  # noqa: S102 (the deployed handler)
+            exec(_handler(name), namespace)  # noqa: S102 (the deployed handler)
         finally:
             runtime.start = real
         self.handler = namespace["handler"]
@@ -308,9 +296,8 @@ class Environment:
         self.pause(0)
 
     def guarded(self, service: str, operation: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        """A call of a service, as far as the function's role grants it. The release had roles of its own."""
-        role = self.account.roles[self.settings.name]
-        return role.guarded(service, operation, real) if self.version is TODAYS else real
+        """A call of a service, as far as the function's role grants it."""
+        return self.account.roles[self.settings.name].guarded(service, operation, real)
 
     def call(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
         """One call of a service, which may go wrong in every way there is."""
@@ -508,11 +495,10 @@ class Function:
     def __init__(self, account: Account, settings: FunctionSettings) -> None:
         self.account = account
         self.settings = settings
-        self._idle: dict[Version, list[Environment]] = defaultdict(list)
+        self._idle: list[Environment] = []
         self._count = itertools.count(1)
         self._oldest = 0
         self._running = 0
-        self._version = TODAYS
 
     def invoke(
         self,
@@ -578,7 +564,7 @@ class Function:
             raise RunFailed(repr(error)) from error
         finally:
             if environment.alive:
-                self._idle[environment.version].append(environment)
+                self._idle.append(environment)
 
     def ends(self, lineage: Lineage) -> bool:
         """Whether Lambda would not run it in such a chain."""
@@ -594,18 +580,12 @@ class Function:
 
     def _environment(self) -> Environment:
         scheduler = self.account.scheduler
-        # A run that is under way ends in its own version.
-        version = self.account.version_of(self.settings.name)
-        if version is not self._version:
-            self._version = version
-            self.account.note(f"{self.settings.name} has {'today' if version is TODAYS else 'the release'}'s code")
-        idle = [each for each in self._idle[version] if self._reusable(each)]
-        self._idle[version] = idle
+        self._idle = idle = [each for each in self._idle if self._reusable(each)]
         if idle and self.account.weather.strikes(Kind.RECYCLED, self.settings.name, scheduler.now):
             idle.clear()
         if idle:
             return idle.pop()
-        environment = Environment(self.account, self.settings, next(self._count), version)
+        environment = Environment(self.account, self.settings, next(self._count))
         scheduler.sleep(self.account.random.randrange(200_000, 900_000))
         environment.start()
         self.account.telemetry.count("ColdStarts")

@@ -4,7 +4,6 @@ are checked.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import time
@@ -13,20 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, cast
 
-from pushhub.cloud.table import Table
-from pushhub.engine.wiring import CONFIG_TABLE
-from pushhub.notifications.store.secret_keys import SigningSecretItem
-from simulation.account import Account, Operator
+from simulation.account import Account
 from simulation.conservation import judged
 from simulation.lost import Lost
 from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.truth import Truth
-from simulation.versions import released
-from simulation.weather import HOUR, Kind, Storm, Weather, chosen, forecast
+from simulation.weather import HOUR, Storm, Weather, chosen, forecast
 from simulation.worlds.gates import GatesWorld
 from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
@@ -99,7 +93,6 @@ class Result:
         seconds: Its length in real time.
         figures: Counts of what happened.
         lines: The trace, if it was kept.
-        released: Functions that ran the last release's code in a deployment, and when they last began to, microseconds.
     """
 
     plan: Plan
@@ -111,7 +104,6 @@ class Result:
     seconds: float
     figures: Counter[str] = field(default_factory=Counter)
     lines: list[tuple[int, str]] = field(default_factory=list)
-    released: dict[str, int] = field(default_factory=dict)
 
     def about(self, violation: Violation) -> list[tuple[int, str]]:
         """The lines of the trace that matter for a violation: those that name its subject, and the failures of whatever
@@ -162,10 +154,8 @@ def played(
     seed = f"{plan.world}/{plan.seed}"
     functions = [each.name for each in stack().functions]
     storms = [] if plan.calm else forecast(seed, plan.hours, functions, PURGEABLE)
-    storms = [each for each in storms if plan.takes(each.name) and each.kind not in WORLDS[plan.world].without]
+    storms = [each for each in storms if plan.takes(each.name)]
     deployed = stack(**chosen(storms))
-    if any(each.kind is Kind.DEPLOYED for each in storms):
-        released()
     weather = Weather((), seed)
     account = Account(seed, deployed, weather)
     if keep_lines:
@@ -174,14 +164,6 @@ def played(
     account.queues[GIVEN_UP].passed = Counter()
     world = WORLDS[plan.world](account, truth, plan.hours, plan.rate)
     with account.installed():
-        if any(each.kind is Kind.DEPLOYED for each in storms):
-            # That code signs with a secret of Secrets Manager: both sign with the same.
-            operator = Operator(account)
-            item = SigningSecretItem(Table(*operator.table(CONFIG_TABLE)), operator.vault, operator.clock)
-            former = cast(Any, account.services["secretsmanager"])
-            found = former.get_secret_value(SecretId="signing", VersionStage="AWSCURRENT")
-            secret = hashlib.sha256(found["SecretString"].encode()).digest()
-            item.make(secret, since=round(found["CreatedDate"].timestamp() * 1000))
         world.set_up()
         account.begin_schedules()
         account.weather = _shifted(storms, account.scheduler.now, seed)
@@ -231,7 +213,6 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
         seconds=time.perf_counter() - began,
         figures=figures,
         lines=account.scheduler.lines or [],
-        released={each.where: each.at for each in account.weather.applied if each.kind is Kind.DEPLOYED},
     )
 
 

@@ -19,7 +19,6 @@ from simulation.items import unpack
 from simulation.scheduler import SECOND
 from simulation.sqs import Lineage, Queue, Stored
 from simulation.template import QueueEvents, StreamEvents
-from simulation.versions import TODAYS
 from simulation.weather import Kind
 
 STREAM_KEEPS_MS = 86_400_000
@@ -43,11 +42,10 @@ class QueueSource:
         function: The function.
         queue: The queue.
         events: How it is polled.
-        before: The function that worked on it before a deployment, and does until its successor is deployed.
     """
 
-    def __init__(self, function: Function, queue: Queue, events: QueueEvents, before: Function | None = None) -> None:
-        self._own, self._before = function, before
+    def __init__(self, function: Function, queue: Queue, events: QueueEvents) -> None:
+        self._function = function
         self._account = function.account
         self._queue = queue
         self._events = events
@@ -56,12 +54,6 @@ class QueueSource:
         self._gathered: list[Stored] = []
         self._gatherings = 0
         queue.changed = self._changed
-
-    @property
-    def _function(self) -> Function:
-        if self._before is not None and self._account.version_of(self._own.settings.name) is not TODAYS:
-            return self._before
-        return self._own
 
     def _changed(self, at_ms: int) -> None:
         """Schedule a look for when a message can next be received."""

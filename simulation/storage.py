@@ -1,4 +1,4 @@
-"""Models of S3, KMS, Secrets Manager and the management API of WebSocket connections, as far as the hub uses them."""
+"""Models of S3, KMS and the management API of WebSocket connections, as far as the hub uses them."""
 
 from __future__ import annotations
 
@@ -47,24 +47,6 @@ class S3:
 
 def _etag(body: bytes) -> str:
     return hashlib.md5(body, usedforsecurity=False).hexdigest()
-
-
-class SecretsManager:
-    """One secret, never rotated.
-
-    Args:
-        made_at: When it was made, epoch milliseconds.
-    """
-
-    def __init__(self, made_at: int) -> None:
-        self._made_at = made_at
-
-    def get_secret_value(self, *, SecretId: str, VersionStage: str) -> dict[str, Any]:  # noqa: N803
-        """GetSecretValue."""
-        if VersionStage == "AWSPREVIOUS":
-            raise service_error("ResourceNotFoundException", "GetSecretValue")
-        made = datetime.fromtimestamp(self._made_at / 1000, UTC)
-        return {"SecretString": hashlib.sha256(SecretId.encode()).hexdigest(), "CreatedDate": made}
 
 
 class Kms:

@@ -67,8 +67,6 @@ class Kind(StrEnum):
     """The stack is deployed with little concurrency reserved for functions, which is their limit."""
     WINDOW = "window"
     """The stack is deployed with batching windows: messages wait in flight until a batch is full, or its time over."""
-    DEPLOYED = "deployed"
-    """A deployment is under way: until its turn comes, each function runs the code of the last release."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,6 @@ LATELY = (
     Kind.SPLIT,
     Kind.RESERVED,
     Kind.WINDOW,
-    Kind.DEPLOYED,
 )
 """Kinds with random numbers of their own, so that the storms of the others are what they were before these existed.
 Each world has each of them in at least one of any ten seeds that follow one another: where chance does not, its turn
@@ -160,7 +157,7 @@ CHOSEN: Mapping[Kind, Mapping[str, str]] = MappingProxyType(
 )
 """Parameters that the stack is deployed with, for kinds that are an operator's choice."""
 
-OUTAGES = (("kms", "secretsmanager"), ("dynamodb",), ("dynamodb", "sqs", "s3"))
+OUTAGES = (("kms",), ("dynamodb",), ("dynamodb", "sqs", "s3"))
 """What is down together."""
 
 
@@ -202,11 +199,7 @@ def _lately(seed: str, end: int) -> list[Storm]:
         Storm("split", Kind.SPLIT, "", 0, end, random.choice((0.003, 0.03))),
         *(Storm(kind.value, kind, "", 0, end, 1.0) for kind in CHOSEN),
     ]
-    storms += [each for each in last if random.random() < 0.2 or _has_turn(seed, each.kind)]
-    if random.random() < 0.2 or _has_turn(seed, Kind.DEPLOYED):
-        # From the beginning, as everything ran the last release before.
-        storms.append(Storm("deployed", Kind.DEPLOYED, "", 0, round(random.uniform(0.1, 1) * end), 1.0))
-    return storms
+    return storms + [each for each in last if random.random() < 0.2 or _has_turn(seed, each.kind)]
 
 
 def chosen(storms: Sequence[Storm]) -> dict[str, str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import chain
 
 import click
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.reseal import UNSEALED, Reseal, Resealed
+from pushhub.engine.reseal import Reseal, Resealed
 
 from ..dry import changes
 from ..framework import Command
@@ -46,17 +45,17 @@ class Encrypted:
 @changes
 @click.pass_obj
 def reseal(hub: HubOptions) -> int:
-    """Seal and encrypt with the present key what is stored unsealed or with another key.
+    """Seal and encrypt with the present key what is stored with another one.
 
     Signing secrets, also that of consumers' tokens, headers and passwords of subscribers and endpoints, tokens of
-    mappings and integrations, parameters; old deliveries and attempts get a mask in place of passwords. Objects that
-    never expire are copied onto themselves, which encrypts them with the present key (docs/deploy.md). Can be
-    interrupted and repeated, and goes on where it was; the hub may run. Says which keys nothing needs any more.
+    mappings and integrations, parameters. Objects that never expire are copied onto themselves, which encrypts them
+    with the present key (docs/deploy.md). Can be interrupted and repeated, and goes on where it was; the hub may run.
+    Says which keys nothing needs any more.
     """
     found = deployment(hub)
     tables = SealedTables.of(found)
     first = tables.first
-    done = Reseal(vault=tables.vault, first=first).run(chain(tables.items(), tables.masked()), dry=hub.dry_run)
+    done = Reseal(vault=tables.vault, first=first).run(tables.items(), dry=hub.dry_run)
     hub.note(f"{done.items} items looked at")
     s3, objects = found.client("s3"), Encrypted()
     try:
@@ -115,7 +114,7 @@ def _verdict(done: Resealed, objects: Encrypted, first: str, *, dry: bool) -> st
         return "The report's files need another key: make report-upload STACK=NAME, then run it again."
     if not _complete(done, objects, dry=dry):
         return "Keep every key for now."
-    others = sorted({*done.keys, *objects.keys} - {first, UNSEALED, AWS_OWN} - objects.first)
+    others = sorted({*done.keys, *objects.keys} - {first, AWS_OWN} - objects.first)
     gone = f" It needed {', '.join(others)} before this run." if others else ""
     return (
         f"Nothing stored here needs another key than {first}.{gone} "

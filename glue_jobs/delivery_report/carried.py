@@ -27,7 +27,7 @@ from pyspark.sql.types import DateType, StructField, StructType
 
 from .deliveries import IDENTITY, delivery_rows
 from .files import Stored, as_json, from_json, listed, read_text, remove, remove_file, write_text
-from .schema import CURATED, SETTLED, STORED, in_todays_words
+from .schema import CURATED, SETTLED
 from .storage import Layout, small_table
 
 _logger = logging.getLogger(__name__)
@@ -45,7 +45,6 @@ KEPT: Final = 14
 
 _VERSION: Final = 1
 _WITH_DAY: Final = StructType([*CURATED.fields, StructField("dt", DateType())])
-_STORED_WITH_DAY: Final = StructType([*STORED.fields, StructField("dt", DateType())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +121,7 @@ def state_records(spark: SparkSession, layout: Layout, state: State) -> DataFram
     """The records of a state, with the day (``dt``) of each."""
     if not state.files:
         return small_table(spark, [], _WITH_DAY)
-    return in_todays_words(spark.read.schema(_STORED_WITH_DAY).parquet(f"{layout.open}/{state.folder}"))
+    return spark.read.schema(_WITH_DAY).parquet(f"{layout.open}/{state.folder}")
 
 
 def advance(
@@ -203,7 +202,7 @@ def without_rows(spark: SparkSession, layout: Layout, unwanted: Column) -> None:
         state = _read(layout, day)
         if state is None or not state.files:
             continue
-        rows = spark.read.schema(_STORED_WITH_DAY).parquet(f"{layout.open}/{state.folder}")
+        rows = spark.read.schema(_WITH_DAY).parquet(f"{layout.open}/{state.folder}")
         left = rows.where(~unwanted)
         count = left.count()
         if count < state.rows:

@@ -22,12 +22,12 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from pushhub.engine.model.record import NO_RECORDS
 
-from .days import adopt, name_files, named_files, read_files, remove_others, write_beside
+from .days import name_files, named_files, read_files, remove_others, write_beside
 from .files import Stored, as_json, listed, read_text, remove
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
 from .links import is_link, named_objects
 from .manifest import Manifest, files_of, read_manifest, write_manifest
-from .schema import CORRUPT, RAW, STORED
+from .schema import CORRUPT, CURATED, RAW
 from .storage import Layout
 
 _logger = logging.getLogger(__name__)
@@ -102,7 +102,6 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
     Raises:
         OSError: What was written of a day is not what can be read back.
     """
-    adopt(layout.records)
 
     def one(day: date) -> tuple[DayIntake, dict[str, Stored], list[str]] | None:
         return _compact_day(spark, f"{records}/dt={day}", layout, day)
@@ -120,7 +119,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
     made = {intake.day: files for intake, _, files in done if intake.objects and not intake.unchanged}
     if not made:
         return [finished(intake, raw) for intake, raw, _ in done]
-    written = read_files(spark, layout.records, STORED, [file for files in made.values() for file in files])
+    written = read_files(spark, layout.records, CURATED, [file for files in made.values() for file in files])
     used = _counted(written.groupBy("dt", "source"))
     whole_days = []
     for intake, raw, files in done:
@@ -187,7 +186,7 @@ def replace_without_duplicates(
     counts = Observation(f"once {day}")
     files = write_beside(records.observe(counts, F.count(F.lit(1)).alias("rows")), layout.records, day)
     rows = counts.get["rows"]
-    found = read_files(records.sparkSession, layout.records, STORED, files).count()
+    found = read_files(records.sparkSession, layout.records, CURATED, files).count()
     if found != rows:
         raise OSError(f"{layout.records}/dt={day}: {rows} records were written, {found} can be read")
     noted = (*manifest.duplicates, *duplicates)

@@ -20,7 +20,6 @@ from .files import listed, read_text, remove_file, write_text
 from .storage import small_table
 
 _LIST: Final = "files.txt"
-_ADOPTED: Final = "_adopted.txt"
 
 LOOKED_BACK: Final = 7
 """Files that no list names are removed from so many days before those that are replaced, too: a night replaces seven
@@ -42,7 +41,6 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: C
         OSError: What is read back differs from what was written; the days are as they were.
     """
     wanted = sorted(days)
-    adopt(root)
     before = {day: remove_others(root, day, named_files(root, day)) for day in _with_those_before(wanted)}
     written = Observation("days written")
     # Not by dynamic partition overwrite, see docs/decisions/records.md.
@@ -148,21 +146,6 @@ def forget_days(root: str, before: date) -> None:
     for day in listed_days(root):
         if day < before:
             remove_file(_list_of(root, day))
-
-
-def adopt(root: str) -> None:
-    """Make lists for days that were kept before there were any; done once, before anything is written."""
-    done = f"{_lists(root)}/{_ADOPTED}"
-    if read_text(done) is None:
-        found: dict[str, list[str]] = {}
-        for name in listed(root):
-            folder, _, _ = name.partition("/")
-            found.setdefault(folder, []).append(f"{root}/{name}")
-        for folder, files in found.items():
-            if folder.startswith("dt="):
-                name_files(root, date.fromisoformat(folder.removeprefix("dt=")), sorted(files))
-    # Each time, so that it never gets as old as what the bucket takes away.
-    write_text(done, "", "text/plain")
 
 
 def _with_those_before(days: list[date]) -> list[date]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from pushhub.engine.model.record import NO_RECORDS, REQUIRED, SCHEMA_VERSION
 
-from .schema import CORRUPT, CURATED, KINDS, RAW, in_todays_words
+from .schema import CORRUPT, CURATED, KINDS, RAW
 
 __all__ = ["IncompleteObject", "expected_records", "incomplete_objects", "rejected_lines", "rejection", "usable"]
 
@@ -57,7 +57,7 @@ def rejection(day: Column) -> Column:
     other_day = F.to_date("at") != day
     return (
         F.when(F.col(CORRUPT).isNotNull(), "malformed")
-        .when(~F.coalesce(F.col("schema_version").between(1, SCHEMA_VERSION), F.lit(False)), "unknown_version")
+        .when(~F.col("schema_version").eqNullSafe(SCHEMA_VERSION), "unknown_version")
         .when(~F.col("kind").isin(*KINDS, *NO_RECORDS), "unknown_kind")
         .when(incomplete | lacks_delivery | lacks_owed, "missing_field")
         .when(other_day, "wrong_day")
@@ -71,9 +71,8 @@ def usable(lines: DataFrame) -> DataFrame:
     Args:
         lines: Parsed lines with their ``source`` and their ``rejection``.
     """
-    return in_todays_words(lines.where(F.col("rejection").isNull() & ~F.col("kind").isin(*NO_RECORDS))).select(
-        *CURATED.fieldNames()
-    )
+    used = lines.where(F.col("rejection").isNull() & ~F.col("kind").isin(*NO_RECORDS))
+    return used.select(*CURATED.fieldNames())
 
 
 def rejected_lines(texts: DataFrame, day: date) -> DataFrame:

@@ -8,13 +8,13 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 
 from .days import read_replaced
-from .schema import STORED, in_todays_words
+from .schema import CURATED
 from .storage import Layout
 
 
 def read_records(spark: SparkSession, layout: Layout, date_from: date, date_to: date | None = None) -> DataFrame:
-    """The kept records of some days, in the words of the newest schema version; see :func:`.days.read_replaced`."""
-    return in_todays_words(read_replaced(spark, layout.records, STORED, date_from, date_to))
+    """The kept records of some days; see :func:`.days.read_replaced`."""
+    return read_replaced(spark, layout.records, CURATED, date_from, date_to)
 
 
 def newest_day(table: DataFrame) -> date | None:

@@ -42,7 +42,7 @@ from .manifest import read_manifest
 from .progress import Steps
 from .pulled_ends import LostEnds, lost_ends
 from .pulses import gaps, recorded_pulses
-from .schema import SETTLED, STORED, in_todays_words
+from .schema import CURATED, SETTLED
 from .sightings import Sightings, is_open, look_up
 from .storage import Layout, kept, small_table
 
@@ -435,5 +435,5 @@ def _without_duplicates(
 def _once(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> DataFrame:
     """A kept day with each record once, in as many files as it has."""
     files = named_files(layout.records, day)
-    stored = in_todays_words(read_files(spark, layout.records, STORED, files))
+    stored = read_files(spark, layout.records, CURATED, files)
     return without_duplicates(stored, duplicates).coalesce(max(1, len(files)))

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -43,30 +41,8 @@ _TYPES: Final[dict[str, DataType]] = {
 
 _FIELDS: Final = tuple(StructField(name, _TYPES[column]) for name, column in COLUMNS.items())
 
-_FORMER: Final = StructField("parked", BooleanType())
-"""What ``scheduled`` was called in schema version 1."""
-
-RAW: Final = StructType([*_FIELDS, _FORMER, StructField(CORRUPT, StringType())])
+RAW: Final = StructType([*_FIELDS, StructField(CORRUPT, StringType())])
 """A line as it is read."""
 
 CURATED: Final = StructType([*_FIELDS, StructField("source", StringType())])
 """A record as it is kept, with the name of the object it came from."""
-
-STORED: Final = StructType([*CURATED.fields, _FORMER])
-"""What files of kept records may hold: those written before schema version 2 say ``parked``."""
-
-
-def in_todays_words(records: DataFrame) -> DataFrame:
-    """Records of any version in the terms of the newest: version 1 wrote ``parked`` for the state ``held`` and for the
-    field ``scheduled``.
-
-    Args:
-        records: With the columns of :data:`RAW` or :data:`STORED`.
-    """
-    state = F.col("state")
-    return records.withColumns(
-        {
-            "state": F.when(state == "parked", "held").otherwise(state),
-            "scheduled": F.coalesce("scheduled", _FORMER.name),
-        }
-    ).drop(_FORMER.name)

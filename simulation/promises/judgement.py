@@ -175,7 +175,7 @@ NOT_BEGUN = frozenset({"throttled", "stopped", "crowded", "reserved"})
 HIDDEN_S = 480
 """What was handed out in vain, as its function could not run, is shown again within so long (450 s, and some)."""
 
-HARMLESS = NOT_BEGUN | {"recycled", "split", "window", "half-open", "deployed"}
+HARMLESS = NOT_BEGUN | {"recycled", "split", "window", "half-open"}
 
 
 class Judgement:

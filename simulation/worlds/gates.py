@@ -27,7 +27,7 @@ from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.functions import Environment
 from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.weather import HOUR, MINUTE, Kind
+from simulation.weather import HOUR, MINUTE
 from simulation.worlds.world import Owed, PushWorld, moment
 
 QUEUE, SERVER = "gated", "login.example"
@@ -140,8 +140,6 @@ class GatesWorld(PushWorld):
     """A project with a queue whose subscribers are behind gates, and one that is not."""
 
     name = "gates"
-    without = frozenset({Kind.DEPLOYED})
-    """The last release knows no gates, so it would send without them."""
 
     def set_up(self) -> None:
         """Make the project and its queue, before any weather."""

@@ -63,8 +63,6 @@ class World(ABC):
     """
 
     name: ClassVar[str]
-    without: ClassVar[frozenset[Kind]] = frozenset()
-    """Storms that do not come over it."""
 
     def __init__(self, account: Account, truth: Truth, hours: float, rate: float) -> None:
         self._account = account

@@ -2,63 +2,65 @@
 
 from __future__ import annotations
 
-import json
 import re
-from functools import cache
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from tests.contract.earlier import FOLDER
+from tests.contract.filled import Filler, defaults
+from tests.contract.test_every_stored_field import FIXED
 
+from pushhub.cloud.table import Item
+from pushhub.engine.model.circuit import Health
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.queue import Queue
+from pushhub.engine.store._delivery_items import encode_delivery
+from pushhub.engine.store._message_items import encode_fields
+from pushhub.engine.store._queue_items import encode_queue
+from pushhub.engine.store.dynamodb_subscribers import _encode_health
+from pushhub.hub.model.log import LoggedMessage
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.store._items import encode_entry, encode_mapping
 from pushhub.ironmq.model.project_alert import Format, Measure, ProjectAlert
 from pushhub.ironmq.store.dynamodb_alerts import _encode
+from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.store._items import encode_application
 
-_KIND = {"kind": {"S": "message"}}
+_BESIDE = {
+    ("MessagesTable", "M"): {"kind": {"S": "message"}},
+    ("WebhooksTable", "APP#.*"): {"version": {"N": "1"}, "endpoints": {"N": "0"}},
+}
+"""What a store writes beside what its encoder makes."""
 _QUEUE = {"queue": {"S": "q"}}
 _HEAD = {"uid": {"S": "u"}, **{name: {"N": "1"} for name in ("sequence", "size", "ceiling", "reserved_at", "version")}}
 
-DECODERS = {
-    ("ConfigTable", "QUEUE#.*"): "pushhub.engine.store._queue_items:decode_queue",
-    ("MessagesTable", "M"): "pushhub.engine.store._message_items:decode_fields",
-    ("MessagesTable", "D#.*"): "pushhub.engine.store._delivery_items:decode_delivery",
-    ("ScheduleTable", "HEALTH"): "pushhub.engine.store.dynamodb_subscribers:_decode_health",
-    ("HubTable", "MAPPING#.*"): "pushhub.hub.store._items:decode_mapping",
-    ("HubTable", "ENTRY"): "pushhub.hub.store._items:decode_entry",
-    ("WebhooksTable", "APP#.*"): "pushhub.webhooks.store._items:decode_application",
+ENCODERS: dict[tuple[str, str], tuple[type, Callable[[Any], Item]]] = {
+    ("ConfigTable", "QUEUE#.*"): (Queue, encode_queue),
+    ("MessagesTable", "M"): (Message, encode_fields),
+    ("MessagesTable", "D#.*"): (Delivery, encode_delivery),
+    ("ScheduleTable", "HEALTH"): (Health, _encode_health),
+    ("HubTable", "MAPPING#.*"): (ServiceMapping, encode_mapping),
+    ("HubTable", "ENTRY"): (LoggedMessage, encode_entry),
+    ("WebhooksTable", "APP#.*"): (Application, encode_application),
 }
 
 
-@cache
-def _stored() -> dict[str, dict[str, Any]]:
-    """The first item that each decoder has read in the files of the contract tests."""
-    found: dict[str, dict[str, Any]] = {}
-    for file in sorted(FOLDER.glob("*.json")):
-        for each in json.loads(file.read_text()):
-            found.setdefault(each["decoder"], each["arguments"][0])
-    return found
-
-
 def content(table: str, pk: str, sk: str) -> dict[str, Any]:
-    """The attributes of an item with such keys, as its store writes them."""
+    """The attributes of an item with such keys, as its store writes them, and only those that each one has."""
     if table == "ScheduleTable" and (pk.startswith("CIRCUITS#") or pk[0].isdigit()):
         return _QUEUE
     if table == "ConfigTable" and pk == "ALERTS":
         return _alert()
     if table == "BacklogsTable" and sk == "HEAD":
         return _HEAD
-    decoder = next((name for (where, key), name in DECODERS.items() if where == table and re.fullmatch(key, sk)), None)
-    if decoder is None:
-        return {}
-    attributes = {name: _typed(each) for name, each in _stored()[decoder].items() if name not in ("pk", "sk")}
-    return attributes | (_KIND if (table, sk) == ("MessagesTable", "M") else {})
-
-
-def _typed(value: dict[str, Any]) -> dict[str, Any]:
-    [(kind, each)] = value.items()
-    if kind == "B":
-        return {kind: bytes.fromhex(each["bytes"])}
-    if kind == "L":
-        return {kind: [_typed(one) for one in each]}
-    return {kind: {name: _typed(one) for name, one in each.items()}} if kind == "M" else value
+    for (where, key), (kind, encode) in ENCODERS.items():
+        if where == table and re.fullmatch(key, sk):
+            value: Any = Filler(0, FIXED).record(kind)
+            value = replace(value, **{each.name: each.value for each in defaults(kind)})
+            attributes = {name: each for name, each in encode(value).items() if name not in ("pk", "sk")}
+            return attributes | _BESIDE.get((where, key), {})
+    return {}
 
 
 def _alert() -> dict[str, Any]:

@@ -1,9 +1,7 @@
-"""``pushhub reseal``: what is stored unsealed or sealed with another key is sealed with the first key."""
+"""``pushhub reseal``: what is sealed with another key is sealed with the first one."""
 
 from __future__ import annotations
 
-import json
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,28 +14,23 @@ from botocore.exceptions import ClientError
 from cli.__main__ import run
 from cli.lasting import AWS_OWN
 from tests.cloud import aws_services as aws
-from tests.contract.samples import NOW, PROJECT, first, message
+from tests.contract.samples import NOW, PROJECT
 from tests.fakes import FakeClock
 
-from pushhub.base.credentials import MASK, masked_url
 from pushhub.base.errors import Conflict
 from pushhub.base.gates import ClientCertificate
-from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Table
 from pushhub.cloud.vault import KmsVault
 from pushhub.engine.credentials import Credentials
-from pushhub.engine.model.delivery import Delivery, TargetStatus
+from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.model.span_export import SpanExport
-from pushhub.engine.store import _delivery_items as delivery_items
-from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
-from pushhub.engine.store._queue_items import encode_queue
+from pushhub.engine.store._delivery_items import decode_delivery
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.hub.model.integration import Integration
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.parameters import DataType, Parameter
-from pushhub.hub.store import _items as hub_items
 from pushhub.hub.store._keys import store_key
 from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
 from pushhub.hub.tokens import token_of
@@ -47,8 +40,6 @@ from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.page import Span
-from pushhub.webhooks.store import _items as webhook_items
-from pushhub.webhooks.store import dynamodb_logs
 from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
@@ -198,13 +189,13 @@ def stored(sort_key: str) -> dict[str, Any]:
     return store_key(PROJECT, sort_key)
 
 
-def seed(stack: Stack, secrets: list[str], *, key: str | None) -> None:
+def seed(stack: Stack, secrets: list[str], *, key: str) -> None:
     """One of everything that holds a secret.
 
     Args:
         stack: The stack.
         secrets: Ten of them.
-        key: The key that seals it; None to store unsealed what is not always sealed.
+        key: The key that seals it.
     """
     url = f"https://u:{secrets[0]}@a.example/in"
     headers = {"Authorization": secrets[1], "Content-Type": "application/json"}
@@ -262,42 +253,15 @@ def seed(stack: Stack, secrets: list[str], *, key: str | None) -> None:
     application = Application(
         project=PROJECT, app_id=APP, fields=ApplicationFields(name="x"), created_at=1, updated_at=1
     )
-    credentials, clock = stack.credentials(key or stack.first), FakeClock()
+    credentials, clock = stack.credentials(key), FakeClock()
     webhooks = DynamoDBWebhooksSettings(stack.dynamodb, aws.WEBHOOKS_TABLE, clock, credentials)
     webhooks.put_application(application, None)
-    if key is not None:
-        DynamoDBConfigStore(stack.dynamodb, aws.CONFIG_TABLE, clock, credentials.sealed).create_queue(queue)
-        webhooks.put_endpoint(endpoint, None)
-        hub = DynamoDBHubSettings(stack.dynamodb, aws.HUB_TABLE, clock, credentials)
-        hub.put_mapping(PROJECT, mapping)
-        hub.put_integration(PROJECT, integration)
-        hub.set_parameter(parameter)
-        return
-    value = hub_items.encode_parameter(parameter, credentials) | {"value": {"S": json.dumps(parameter.value)}}
-    del value["sealed"]
-    version = {"version": {"N": "1"}}
-    for table, item in (
-        (aws.CONFIG_TABLE, stored("QUEUE#q") | encode_queue(queue)),
-        (aws.HUB_TABLE, stored(f"MAPPING#{MAPPING}") | hub_items.encode_mapping(replace(mapping, version=1))),
-        (
-            aws.HUB_TABLE,
-            stored(f"INTEGRATION#{INTEGRATION}") | hub_items.encode_integration(replace(integration, version=1)),
-        ),
-        (aws.HUB_TABLE, stored(f"PARAMETER#{parameter.parameter_id}") | value),
-        (
-            aws.WEBHOOKS_TABLE,
-            webhook_items.key(webhook_items.app_pk(PROJECT, APP), f"EP#{ENDPOINT}")
-            | webhook_items.encode_endpoint(endpoint)
-            | version,
-        ),
-        (
-            aws.WEBHOOKS_TABLE,
-            webhook_items.key(webhook_items.app_pk(PROJECT, APP), "EPX#ep_gone")
-            | webhook_items.encode_endpoint(endpoint)
-            | {"deleted": {"BOOL": True}},
-        ),
-    ):
-        stack.dynamodb.put_item(TableName=table, Item=item)
+    webhooks.put_endpoint(endpoint, None)
+    DynamoDBConfigStore(stack.dynamodb, aws.CONFIG_TABLE, clock, credentials.sealed).create_queue(queue)
+    hub = DynamoDBHubSettings(stack.dynamodb, aws.HUB_TABLE, clock, credentials)
+    hub.put_mapping(PROJECT, mapping)
+    hub.put_integration(PROJECT, integration)
+    hub.set_parameter(parameter)
 
 
 @pytest.fixture
@@ -347,36 +311,6 @@ def stack(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
     with aws.dynamodb():
         yield make
-
-
-@pytest.mark.parametrize("chosen", [1, 2])
-def test_items_from_before_are_sealed_and_open_as_before(stack: Callable[[], Stack], chosen: int) -> None:
-    by_chance = random.Random(chosen)
-    secrets = [f"zQ{by_chance.getrandbits(160):x}" for _ in range(10)]
-    here = stack()
-    seed(here, secrets, key=None)
-    before, content = here.opened(), here.content()
-    assert all(each in str(content) for each in (secrets[0], secrets[1], *secrets[3:6], *secrets[7:]))
-    # A dry run says what there is to do, and does nothing
-    code, said = here.run("--dry-run")
-    assert (code, "to be sealed anew: 6" in said) == (1, True)
-    assert here.content() == content
-    # When it is run, nothing is found in clear any more, and everything opens as before
-    code, said = here.run()
-    assert code == 0, said
-    assert "sealed anew: 6. 0 objects" in said
-    assert "Nothing stored here needs another key" in said
-    assert f"It needed {here.other} before this run" in said
-    assert not any(each in str(here.content()) for each in secrets)
-    assert MASK in str(here.content())
-    assert here.opened() == before
-    # When it is run again, there is nothing to do; and what sealed before is needed no more
-    here.gone.add(here.other)
-    content = here.content()
-    for words in ((), ("--dry-run",)):
-        assert here.run(*words)[0] == 0
-    assert here.content() == content
-    assert here.opened() == before
 
 
 def test_what_another_key_sealed_moves_to_the_first(stack: Callable[[], Stack]) -> None:
@@ -454,45 +388,6 @@ def test_an_item_that_changes_meanwhile_is_left_alone_and_named(stack: Callable[
     code, said = here.run()
     assert (code, f"changed meanwhile: queue q of project {PROJECT}" in said) == (1, True)
     assert here.run()[0] == 0
-
-
-def test_passwords_in_old_deliveries_and_attempts_are_masked(
-    stack: Callable[[], Stack], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given deliveries and attempts as they were stored before, among others
-    here, clock = stack(), FakeClock()
-    urls = ["https://u:s3cret@a.example/in", "ironmq://p:s3cret@h.example/x", "https://c.example/in"]
-    logs = DynamoDBWebhooksLogs(here.dynamodb, aws.WEBHOOKS_TABLE, clock)
-    statuses = {str(place): TargetStatus(tries=1, message="no", url=url) for place, url in enumerate(urls)}
-    failed = first(message(), Verdict.FAILED)
-    deliveries = [replace(failed, subscriber_id=each, targets=(each,), statuses=statuses) for each in ("s1", "s2")]
-    deliveries.append(replace(failed, subscriber_id="s3", targets=("s3",), statuses={"2": statuses["2"]}))
-    attempts = [an_attempt(number, url) for number, url in enumerate(urls * 2)]
-    with monkeypatch.context() as before:
-        for module in (delivery_items, dynamodb_logs):
-            before.setattr(module, "masked_url", lambda url: url)
-        for each in deliveries:
-            here.dynamodb.put_item(TableName=aws.MESSAGES_TABLE, Item=encode_delivery(each))
-        logs.log_attempts(attempts[:3])
-        for alone in attempts[3:]:
-            logs.log_attempts([alone])
-    before_it = here.logged(), here.deliveries()
-    assert all("s3cret" in str(each) for each in before_it)
-    assert here.run("--dry-run")[0] == 1
-    assert (here.logged(), here.deliveries()) == before_it
-    # When it is run, every password is gone, and nothing else has changed
-    code, said = here.run()
-    assert code == 0, said
-    shown = here.logged()
-    assert "s3cret" not in shown
-    assert shown == before_it[0].replace("u:s3cret", MASK).replace("p:s3cret", MASK)
-    after = here.deliveries()
-    for each in deliveries:
-        hidden = {name: replace(one, url=masked_url(one.url or "")) for name, one in each.statuses.items()}
-        assert after[each.subscriber_id] == replace(each, statuses=hidden)
-    assert "s3cret" not in str(after)
-    # And there is nothing left to do
-    assert here.run("--dry-run")[0] == 0
 
 
 def test_what_cannot_be_opened_is_named_and_stops_nothing_else(stack: Callable[[], Stack]) -> None:

@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -32,19 +31,15 @@ from tests.cli.served_hub import ServedHub
 from tests.cli.test_erasing import NAMES, OUTPUTS, RECORDS_BUCKET, Hub
 from tests.cli.test_moving import Mover
 from tests.cloud import aws_services as aws
-from tests.contract.samples import first, message
+from tests.contract.samples import message
 from tests.template.cloudformation import deployed, of_type, references, resources, source, whole
 
 from pushhub.base.times import iso_time
-from pushhub.base.verdict import Verdict
 from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.table import Table
 from pushhub.cloud.vault import MARK, KmsVault
-from pushhub.engine.model.delivery import TargetStatus
 from pushhub.engine.model.records import record_of_acceptance
-from pushhub.engine.store import _delivery_items as delivery_items
-from pushhub.engine.store._delivery_items import encode_delivery
 from pushhub.engine.store.s3_records import S3RecordStore
 from pushhub.notifications.store.secret_keys import SigningSecretItem
 
@@ -249,15 +244,10 @@ def test_rebuild_makes_the_calls_that_the_table_says(
 def test_reseal_makes_the_calls_that_the_table_says(
     sealed: Callable[[], test_reseal.Stack], calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given something of each kind that is not sealed, and a delivery that shows a password
+    # Given something of each kind that another key has sealed
     stack = sealed()
     with_a_trail(monkeypatch)
-    test_reseal.seed(stack, [f"secret-{number}" for number in range(10)], key=None)
-    statuses = {"0": TargetStatus(tries=1, message="no", url="https://u:s3cret@a.example/in")}
-    failed = replace(first(message(), Verdict.FAILED), statuses=statuses)
-    with monkeypatch.context() as before:
-        before.setattr(delivery_items, "masked_url", lambda url: url)
-        stack.dynamodb.put_item(TableName=aws.MESSAGES_TABLE, Item=encode_delivery(failed))
+    test_reseal.seed(stack, [f"secret-{number}" for number in range(10)], key=stack.other)
     # And objects of each kind that another key encrypted
     for name, bucket in test_reseal.LASTING.items():
         stack.keeps(bucket, name, stack.other)

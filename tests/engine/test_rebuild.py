@@ -152,7 +152,7 @@ def test_what_waits_for_a_person_waits_on_and_a_poll_does_too() -> None:
     [message_id] = world.post("q", LARGE)
     world.run(seconds=5)
     told = records(world, message_id)
-    held = {**told[-1], "state": "parked", "version": told[-1]["version"] + 1, "kind": "rescheduled"}
+    held = {**told[-1], "state": "held", "version": told[-1]["version"] + 1, "kind": "rescheduled"}
     held.pop("due_at")
     polling = next({**each, "state": "polling"} for each in told[1:] if each["delivery_id"] != held["delivery_id"])
     lose(world)

@@ -10,13 +10,10 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.days import adopt, named_files, read_replaced
-from glue_jobs.delivery_report.kept_records import read_records
+from glue_jobs.delivery_report.days import named_files, read_replaced
 from glue_jobs.delivery_report.schema import CURATED
-from glue_jobs.delivery_report.storage import Layout
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-from tests.glue.frames import records_frame, rows_of
+from tests.glue.frames import rows_of
 from tests.glue.lives import DAY, NOON, Lives
 from tests.glue.runs import Proved, asked, proved
 
@@ -44,24 +41,6 @@ def kept_files(folder: Path) -> list[Path]:
 def kept_ids(spark: SparkSession, folder: Path) -> list[str]:
     rows = rows_of(read_replaced(spark, f"file://{folder}/out/curated/records", CURATED, FIRST))
     return sorted(row["record_id"] for row in rows)
-
-
-def test_a_day_kept_before_schema_version_2_is_read_in_its_words(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a kept day of version 1, which called both held and scheduled deliveries "parked"
-    lives = Lives()
-    lives.attempt(lives.post()[0], 503, schedule=True)
-    kept = records_frame(spark, lives.records).withColumnRenamed("scheduled", "parked")
-    former = kept.withColumn("state", F.when(F.col("kind") == "attempt", "parked"))
-    former.write.partitionBy("dt").parquet(f"{tmp_path}/out/curated/records")
-    adopt(f"{tmp_path}/out/curated/records")
-    # When it is read
-    rows = rows_of(read_records(spark, Layout(f"{tmp_path}/out", "x"), FIRST))
-    # Then it uses the words of version 2
-    assert {(row["kind"], row["state"], row["scheduled"]) for row in rows} == {
-        ("accepted", None, None),
-        ("attempt", "held", True),
-    }
-    assert set(rows[0]) == {*CURATED.fieldNames(), "dt"}
 
 
 def test_an_unchanged_day_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
@@ -162,7 +141,7 @@ def test_one_object_that_is_gone_is_named_until_it_is_back(spark: SparkSession, 
 
 
 def test_rows_that_nothing_vouches_for_go(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a day kept by an earlier version, without a manifest, whose objects are gone
+    # Given a kept day whose manifest and objects are gone
     _, files = two_days(tmp_path)
     report(spark, tmp_path)
     for each in [*files[:3], tmp_path / "out/curated/records/dt=2026-11-17/_manifest.json"]:

@@ -63,20 +63,6 @@ def test_rows_of_a_table_that_is_read_while_it_is_replaced_are_those_before(
     assert sorted(row["number"] for row in query.collect()) == [1, 2]
 
 
-def test_days_kept_before_there_were_lists_are_taken_over_once(spark: SparkSession, tmp_path: Path) -> None:
-    # Given days that an earlier version wrote
-    root = f"file://{tmp_path}/deliveries"
-    table(spark, d17=[1], d18=[2]).write.partitionBy("dt").parquet(root)
-    # When one of them is replaced
-    replace_days(table(spark, d18=[3]), root, [SECOND])
-    # Then the others are there as they were
-    assert kept(spark, root) == {FIRST: [1], SECOND: [3]}
-    # And files that no list names stay unread, however often days are replaced
-    table(spark, d19=[9]).write.mode("append").partitionBy("dt").parquet(root)
-    replace_days(table(spark, d18=[3]), root, [SECOND])
-    assert kept(spark, root) == {FIRST: [1], SECOND: [3]}
-
-
 def test_a_table_that_was_moved_is_read_where_it_is(spark: SparkSession, tmp_path: Path) -> None:
     # Given a table whose folder got another name
     replace_days(table(spark, d18=[1, 2]), f"file://{tmp_path}/before/deliveries", [SECOND])

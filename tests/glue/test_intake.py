@@ -37,7 +37,7 @@ LINES = {
     "good with a field of tomorrow": a_line(colour="green"),
     "cut off": a_line()[:-20],
     "of another type": a_line(attempt="first"),
-    "version 1": a_line(schema_version=1, state="parked", scheduled=None, parked=True),
+    "version 1": a_line(schema_version=1),
     "version 3": a_line(schema_version=3),
     "no version": a_line(schema_version=None),
     "kind of tomorrow": a_line(kind="teleported"),
@@ -49,6 +49,7 @@ LINES = {
 REASONS = {
     "cut off": "malformed",
     "of another type": "malformed",
+    "version 1": "unknown_version",
     "version 3": "unknown_version",
     "no version": "unknown_version",
     "kind of tomorrow": "unknown_kind",
@@ -70,9 +71,7 @@ def test_lines_are_used_or_rejected_with_a_reason(spark: SparkSession, tmp_path:
     used = usable(lines)
     assert used.columns == CURATED.fieldNames()
     rows = rows_of(used)
-    assert len(rows) == 3
-    # And those of version 1 are translated to today's words
-    assert [(row["state"], row["scheduled"]) for row in rows if row["schema_version"] == 1] == [("held", True)]
+    assert len(rows) == 2
     # And each of the others is kept unchanged, with its reason
     texts = spark.read.text(f"file://{file}").withColumn("source", F.lit("x"))
     rejected = {row["line"]: row["reason"] for row in rows_of(rejected_lines(texts, DAY))}

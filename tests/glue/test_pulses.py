@@ -49,7 +49,7 @@ def test_nothing_is_named_while_every_pulse_comes_out() -> None:
     came_out = dict.fromkeys(TABLES, times(last=END - HOUR))
     assert found(came_out, all_sent) == []
     assert found(came_out, None) == []
-    # And records from before there were pulses, with and without tables to compare with
+    # And records without any pulse, with and without tables to compare with
     assert found({}, None) == []
     assert found({}, {name: set() for name in TABLES}) == []
 

@@ -283,15 +283,3 @@ def test_an_object_that_could_not_be_written_is_a_failure(place: Place) -> None:
     # When an object is put into it, then that fails
     with pytest.raises(s3.exceptions.ClientError):
         s3.put_object(Bucket="bucket", Key="k", Body=b"lost")
-
-
-def test_changes_that_an_earlier_version_noted_are_not_passed_over(place: Place) -> None:
-    # Given an emulator that was killed, and a change in its journal that is noted in another way
-    put(started(place), "kept")
-    assert emulator.save(place) == ""
-    kill(place)
-    journal = max((place.state / "emulator").glob("journal-*"))
-    journal.write_text('["set","arn:aws:dynamodb:us-east-1:000000000000:table/table","a",null,{}]\n')
-    # When it is started, Then it is not, and says what to do
-    with pytest.raises(LocalError, match="an earlier version of Pushhub has noted changes here"):
-        emulator.start(place)

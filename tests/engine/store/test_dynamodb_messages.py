@@ -20,7 +20,7 @@ from tests.simulation import simulated_services
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
-from pushhub.engine.model.delivery import Delivery, DeliveryState, after_attempt, opening, schedule
+from pushhub.engine.model.delivery import Delivery, after_attempt, opening, schedule
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
@@ -203,10 +203,10 @@ def fail_many(store: DynamoDBMessageStore, count: int, **fields: Any) -> list[De
 
 
 def test_a_queue_whose_deliveries_fail_by_the_dozen_is_spread_further_and_still_read_as_one_list(bench: Bench) -> None:
-    # Given a queue, some of whose deliveries an older version placed in its eight partitions
-    older = fail_many(bench.another(), BURST)
+    # Given a queue, some of whose deliveries another environment placed in its eight partitions
+    others = fail_many(bench.another(), BURST)
     # When many more fail within seconds
-    failed = older + fail_many(bench.store, BURST + 60)
+    failed = others + fail_many(bench.store, BURST + 60)
     # Then those beyond the first few are spread over 32 partitions, and one mark tells so, whatever their number
     spread = Counter(item["unsettled_queue"]["S"] for item in bench.deliveries()[2 * BURST :])
     assert len(spread) > 8
@@ -356,13 +356,6 @@ def test_what_is_put_back_is_news_to_nobody(bench: Bench) -> None:
     record = record_of_change(change)
     assert record is not None
     assert (record.kind, record.state, record.version) == ("attempt", "delivered", stood.version + 1)
-
-
-def test_a_delivery_stored_as_parked_is_held() -> None:
-    held = first(message(), Verdict.FAILED)
-    image = encode_delivery(replace(held, state=DeliveryState.HELD))
-    assert decode_delivery({**image, "state": {"S": "parked"}}) == decode_delivery(image)
-    assert decode_delivery(image).state is DeliveryState.HELD
 
 
 def test_a_call_the_client_repeats_after_a_lost_answer_is_no_conflict(bench: Bench) -> None:

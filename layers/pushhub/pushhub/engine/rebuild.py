@@ -31,8 +31,6 @@ BODY_LOST = "body_lost"
 _ELSEWHERE = frozenset({"pull", "notifications"})
 """The dialect in records of messages from other tables."""
 
-_FORMER_STATES = {"parked": DeliveryState.HELD.value}
-
 _ODD = (AttributeError, KeyError, TypeError, ValueError)
 """Raised by reading a record that is none."""
 
@@ -111,7 +109,7 @@ class _Life:
         """Whether something may still be owed."""
         owed = {*(self.accepted or {}).get("owed", ()), *self.added}
         return self.accepted is not None and any(
-            each not in self.last or _state(self.last[each]) not in _SETTLED for each in owed
+            each not in self.last or self.last[each]["state"] not in _SETTLED for each in owed
         )
 
 
@@ -263,7 +261,7 @@ def _delivery(message: Message, delivery_id: str, life: _Life) -> Delivery:
     last = life.last.get(delivery_id)
     if last is None:
         return first
-    state = DeliveryState(_state(last))
+    state = DeliveryState(last["state"])
     attempt = life.attempt.get(delivery_id)
     settled = state.value in _SETTLED
     return replace(
@@ -316,11 +314,6 @@ def _not_recorded(message: Message, accepted: Mapping[str, Any]) -> Iterator[str
 
 def _unknown(message: Message, what: str) -> Unknown:
     return Unknown(project=message.project, queue=message.queue, message_id=message.message_id, what=what)
-
-
-def _state(record: Mapping[str, Any]) -> str:
-    state = str(record["state"])
-    return _FORMER_STATES.get(state, state)
 
 
 def _subscriber(delivery_id: str) -> str:

@@ -1,4 +1,4 @@
-"""Seals with the first key whatever is stored unsealed, or sealed with another key.
+"""Seals with the first key whatever is stored sealed with another one.
 
 Every item is written under the condition that it has not changed since it was read, so this can run beside everything
 else, be interrupted, and be repeated until nothing is left.
@@ -16,9 +16,6 @@ from pushhub.engine.component import Component
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-UNSEALED = "nothing"
-"""In place of a key: the value is not sealed."""
-
 
 @dataclass(frozen=True, slots=True)
 class SealedItem:
@@ -27,7 +24,6 @@ class SealedItem:
     Attributes:
         name: For people: its kind and id.
         sealed: Its encrypted values.
-        plain: Whether it holds something that is to be encrypted.
         write: Writes it anew, everything in it encrypted with the first key. Raises ``Conflict`` if it has changed
             since it was read, and ``Unavailable``.
     """
@@ -35,7 +31,6 @@ class SealedItem:
     name: str
     project: str
     sealed: tuple[bytes, ...]
-    plain: bool
     write: Callable[[], None] = field(repr=False)
 
 
@@ -91,8 +86,6 @@ class Reseal(Component):
 
     def _one(self, item: SealedItem, done: Resealed, *, dry: bool) -> None:
         keys = [self.vault.kms_key_of(item.project, each) for each in item.sealed]
-        if item.plain:
-            keys.append(UNSEALED)
         done.keys.update(keys)
         if set(keys) <= {self.first}:
             return

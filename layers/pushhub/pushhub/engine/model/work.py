@@ -139,12 +139,10 @@ class WorkOrder:
         """Read the JSON object of an order. Raises like :meth:`decode`."""
         try:
             key = DeliveryKey(*(str(fields[name]) for name in DeliveryKey._fields))
-            # Orders from older versions may carry part of their message without the body.
-            whole = not _BODIES.isdisjoint(fields)
             return cls(
                 key=key,
                 queue=fields["queue"],
-                message=_message(fields, key) if whole else None,
+                message=_message(fields, key) if "body_size" in fields else None,
                 manual=bool(fields.get("manual")),
                 version=fields.get("version"),
                 wakes=bool(fields.get("call")),
@@ -154,10 +152,6 @@ class WorkOrder:
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error
-
-
-_BODIES = frozenset({"body", "body_base64", "body_ref"})
-"""Fields of an order that can hold the message's body; only one of them is set."""
 
 
 def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
@@ -196,11 +190,13 @@ def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
 
 def _message(fields: Mapping[str, Any], key: DeliveryKey) -> Message:
     body: bytes | None = None
+    ref: Sequence[Any] | None = None
     if "body" in fields:
         body = fields["body"].encode()
     elif "body_base64" in fields:
         body = base64.b64decode(fields["body_base64"], validate=True)
-    ref = fields.get("body_ref")
+    else:
+        ref = fields["body_ref"]
     unicast = key.subscriber_id == "*"
     return Message(
         project=key.project,

@@ -38,9 +38,6 @@ _GROUPS = {
 }
 """Where deliveries of these states stand in the unsettled index; those of others have no entry."""
 
-SCHEDULED = "parked"
-"""Attribute of a delivery that waits in the schedule. Stored items still use an older word for it."""
-
 _VERDICTS = {
     Verdict.DELIVERED: "d",
     Verdict.RESERVED: "r",
@@ -53,9 +50,6 @@ _VERDICTS = {
 _PROOF = Record(Proof).kind
 
 _MEANT = {letter: verdict for verdict, letter in _VERDICTS.items()}
-
-_FORMER_STATES = {"parked": DeliveryState.HELD.value}
-"""Names of states in items written before records had schema version 2."""
 
 
 def unsettled_partitions(project: str, queue_uid: str, shards: int) -> tuple[str, ...]:
@@ -119,7 +113,7 @@ def encode_delivery(delivery: Delivery, shards: int = UNSETTLED_SHARDS) -> Item:
     if delivery.update_url is not None:
         item["update_url"] = text(delivery.update_url)
     if delivery.scheduled:
-        item[SCHEDULED] = {"BOOL": True}
+        item["scheduled"] = {"BOOL": True}
     return item | _unsettled_keys(delivery, shards)
 
 
@@ -138,7 +132,7 @@ def decode_delivery(image: Item) -> Delivery:
         targets=targets,
         accepted_at=int(image["accepted_at"]["N"]),
         expires_at=int(image["expires_at"]["N"]),
-        state=_decode_state(image["state"]["S"]),
+        state=DeliveryState(image["state"]["S"]),
         due_at=numbers(image, "due_at"),
         tries=int(image["tries"]["N"]),
         attempts=int(image["attempts"]["N"]),
@@ -156,13 +150,9 @@ def decode_delivery(image: Item) -> Delivery:
         sequence=numbers(image, "sequence"),
         asked_at=numbers(image, "asked_at"),
         reason=image["reason"]["S"] if "reason" in image else "",
-        scheduled=SCHEDULED in image,
+        scheduled="scheduled" in image,
         version=int(image["version"]["N"]),
     )
-
-
-def _decode_state(value: str) -> DeliveryState:
-    return DeliveryState(_FORMER_STATES.get(value, value))
 
 
 def _unsettled_keys(delivery: Delivery, shards: int) -> Item:
@@ -186,7 +176,7 @@ def _encode_status(status: TargetStatus) -> Item:
     if status.name is not None:
         fields["name"] = text(status.name)
     if status.url is not None:
-        # Those of deliveries from before November 2026 may hold a password.
+        # Whoever made it: no password is stored in a delivery.
         fields["url"] = text(masked_url(status.url))
     return {"M": fields}
 

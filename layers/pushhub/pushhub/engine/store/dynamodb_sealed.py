@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pushhub.base.credentials import hidden_in
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text
@@ -49,10 +48,9 @@ def sealed_queues(
         if push is None:
             continue
         sealed = tuple(filter(None, (push.credentials, *_of(push))))
-        plain = any(hidden_in(each.url, each.headers) for each in push.subscribers)
-        if sealed or plain:
+        if sealed:
             write = partial(_write, store, queue, push, vault, credentials)
-            yield SealedItem(f"queue {queue.name} of project {project}", project, sealed, plain, write)
+            yield SealedItem(f"queue {queue.name} of project {project}", project, sealed, write)
 
 
 def sealed_span_exports(
@@ -64,7 +62,7 @@ def sealed_span_exports(
         export = decode_span_export(item, item["pk"]["S"].removeprefix("P#"))
         if export.credentials:
             write = partial(_write_span_export, exports, item, export, credentials)
-            yield SealedItem(f"traces of project {export.project}", export.project, (export.credentials,), False, write)
+            yield SealedItem(f"traces of project {export.project}", export.project, (export.credentials,), write)
 
 
 def _write_span_export(table: Table, item: Item, export: SpanExport, credentials: Credentials) -> None:

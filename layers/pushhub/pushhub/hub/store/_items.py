@@ -119,9 +119,8 @@ def encode_parameter(parameter: Parameter, credentials: Credentials) -> Item:
 
 @decodes
 def decode_parameter(item: Item, project: str, credentials: Credentials) -> Parameter:
-    """The parameter from its item. Values from before November 2026 are not encrypted."""
-    sealed = _encrypted(item, "sealed")
-    value = credentials.open(project, sealed)[""]["value"] if sealed else item["value"]["S"]
+    """The parameter from its item."""
+    value = credentials.open(project, bytes(item["sealed"]["B"]))[""]["value"]
     return Parameter(
         project=project,
         name=item["name"]["S"],

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pushhub.base.credentials import MASK
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text
@@ -50,7 +49,7 @@ class SealedHubItems:
         )
         for item in scanned:
             found = self._item(item)
-            if found.sealed or found.plain:
+            if found.sealed:
                 yield found
 
     def _item(self, item: Item) -> SealedItem:
@@ -59,10 +58,9 @@ class SealedHubItems:
         name = f"{kind.strip('#').lower()} {item['sk']['S'].partition('#')[2]} of store {project}"
         sealed = tuple(bytes(item[each]["B"]) for each in SEALED if each in item)
         if kind == PARAMETER:
-            return SealedItem(name, project, sealed, "value" in item, partial(self._write_parameter, project, item))
+            return SealedItem(name, project, sealed, partial(self._write_parameter, project, item))
         holder = decode_mapping(item) if kind == MAPPING else decode_integration(item)
-        plain = holder.token not in ("", MASK)
-        return SealedItem(name, project, sealed, plain, partial(self._write_holder, project, holder))
+        return SealedItem(name, project, sealed, partial(self._write_holder, project, holder))
 
     def _write_holder(self, project: str, holder: ServiceMapping | Integration) -> None:
         token = token_of(holder, project, self._credentials)
@@ -83,14 +81,12 @@ class SealedHubItems:
 
     def _write_parameter(self, project: str, item: Item) -> None:
         new = encode_parameter(decode_parameter(item, project, self._credentials), self._credentials)
-        before = "sealed" if "sealed" in item else "value"
         try:
             self._table.update(
                 {"pk": item["pk"], "sk": item["sk"]},
-                UpdateExpression="SET sealed = :sealed REMOVE #value",
-                ConditionExpression="#before = :before",
-                ExpressionAttributeNames={"#value": "value", "#before": before},
-                ExpressionAttributeValues={":sealed": new["sealed"], ":before": item[before]},
+                UpdateExpression="SET sealed = :sealed",
+                ConditionExpression="sealed = :before",
+                ExpressionAttributeValues={":sealed": new["sealed"], ":before": item["sealed"]},
             )
         except ConditionRefused as refused:
             raise Conflict("the parameter has changed") from refused

@@ -140,7 +140,7 @@ def sealed_signing_secret(client: DynamoDBClient, table: str, clock: Clock, vaul
     stored = item.read()
     if stored is not None:
         sealed = tuple(filter(None, (stored.current, stored.previous)))
-        yield SealedItem("what signs consumers' tokens", SEALED_FOR, sealed, False, partial(item.reseal, stored))
+        yield SealedItem("what signs consumers' tokens", SEALED_FOR, sealed, partial(item.reseal, stored))
 
 
 class SealedSigningKeys:
