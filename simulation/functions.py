@@ -13,6 +13,7 @@ from functools import cache, partial
 from random import Random
 from types import CodeType
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 from greenlet import getcurrent, greenlet
@@ -172,7 +173,8 @@ def _handler(name: str) -> CodeType:
 def _ports(environment: Environment) -> Any:
     """The ports that functions have on AWS, on the simulated services; only the machine's own are replaced."""
     settings = environment.settings
-    ports: Any = AwsEnginePorts(Settings(runtime.settings_of(settings.name), settings.environ), Clients(environment))
+    clients: Any = Clients(environment)
+    ports: Any = AwsEnginePorts(Settings(runtime.settings_of(settings.name), settings.environ), clients)
     ports.clock = environment.clock
     ports.sender = Sender(environment)
     ports.executor = environment.executor(CONNECTIONS)
@@ -241,11 +243,8 @@ class Environment:
         self.hub = runtime.build(ports, lambda each: each.aws_ports(ports))
         runtime.WARM[name](self.hub)
         namespace: dict[str, Any] = {"__name__": f"functions.{name}.handler"}
-        real, runtime.start = runtime.start, lambda _: self.hub
-        try:
+        with patch.object(runtime, "start", lambda _: self.hub):
             exec(_handler(name), namespace)  # noqa: S102 (the deployed handler)
-        finally:
-            runtime.start = real
         self.handler = namespace["handler"]
 
     def executor(self, threads: int) -> VirtualExecutor:

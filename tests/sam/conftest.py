@@ -23,12 +23,6 @@ from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
 STACK = "pushhub"
 API = "feed0001"
-BATCHES = {
-    "sqs:SendMessage": "sqs:SendMessageBatch",
-    "sqs:ChangeMessageVisibility": "sqs:ChangeMessageVisibilityBatch",
-}
-UNKNOWN_KEYS = {"kms:EncryptionContext:project", "s3:if-none-match", "s3:prefix", "lambda:FunctionArn"}
-"""Keys of conditions that the emulator does not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +92,6 @@ def deployment(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         made = Deployment(emulator=running, outputs={}, base_url=base_url, project_id=project_id, token=token)
         (stack,) = made.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
         made.outputs.update({each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]})
-        allow_batches(made)
-        allow_plain_http(made)
-        without_conditions(made)
         clock = SystemClock()
         config = DynamoDBConfigStore(made.client("dynamodb"), made.outputs["ConfigTableName"], clock)
         config.put_project(Project(project_id=project_id, name="sam", created_at=clock.now()))
@@ -118,43 +109,6 @@ def deploy(build: Path, running: Emulator, *parameters: str, name: str = "templa
         environ=running.credentials,
     )
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
-
-
-def allow_batches(made: Deployment) -> None:
-    """Work around a bug of MiniStack 1.5.33: it requires ``sqs:SendMessageBatch``, which AWS covers by
-    ``sqs:SendMessage``.
-    """
-    iam = made.client("iam")
-    for role in iam.list_roles()["Roles"]:
-        for policy in iam.list_role_policies(RoleName=role["RoleName"])["PolicyNames"]:
-            document = iam.get_role_policy(RoleName=role["RoleName"], PolicyName=policy)["PolicyDocument"]
-            for statement in document["Statement"]:
-                actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
-                statement["Action"] = actions + [BATCHES[action] for action in actions if action in BATCHES]
-            iam.put_role_policy(RoleName=role["RoleName"], PolicyName=policy, PolicyDocument=json.dumps(document))
-
-
-def without_conditions(made: Deployment) -> set[str]:
-    """Work around another one: it does not know some keys of conditions, so that what has one never holds. Returns
-    which ones there were.
-    """
-    iam, found = made.client("iam"), set()
-    for role in iam.list_roles()["Roles"]:
-        for policy in iam.list_role_policies(RoleName=role["RoleName"])["PolicyNames"]:
-            document = iam.get_role_policy(RoleName=role["RoleName"], PolicyName=policy)["PolicyDocument"]
-            for statement in document["Statement"]:
-                keys = {key for each in statement.get("Condition", {}).values() for key in each}
-                if keys & UNKNOWN_KEYS:
-                    del statement["Condition"]
-                    found |= keys
-            iam.put_role_policy(RoleName=role["RoleName"], PolicyName=policy, PolicyDocument=json.dumps(document))
-    return found
-
-
-def allow_plain_http(made: Deployment) -> None:
-    """Allow requests without TLS, which the buckets deny, because the emulator has none."""
-    for name in ("BodiesBucketName", "RecordsBucketName"):
-        made.client("s3").delete_bucket_policy(Bucket=made.outputs[name])
 
 
 def resources_of(made: Deployment, stack: str = STACK) -> set[str]:

@@ -100,7 +100,7 @@ def emulator(folder: Path) -> Iterator[Emulator]:
     started = Emulator(url=f"http://127.0.0.1:{port}", log=folder / "emulator.log")
     with started.log.open("w") as log:
         process = subprocess.Popen(
-            [bin_folder / "ministack"],
+            [bin_folder / "python", "-P", Path(__file__).with_name("as_aws.py")],
             cwd=folder,
             env={
                 "PATH": os.pathsep.join([str(bin_folder), "/usr/bin", "/bin"]),

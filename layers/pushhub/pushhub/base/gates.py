@@ -23,14 +23,14 @@ class ClientCertificate:
         subject: Its common name.
         ends_at: Epoch milliseconds from which it is no longer valid.
         private_ca: Whether the receiver's own certificate is checked by authorities of its own.
-        fingerprint: Its SHA-256, hexadecimal, as receivers write it; empty if it was set before that was kept.
+        fingerprint: Its SHA-256, hexadecimal, as receivers write it.
     """
 
     digest: str
     subject: str
     ends_at: int
     private_ca: bool
-    fingerprint: str = field(default="", metadata=told(stored=SPARSE))
+    fingerprint: str
 
 
 class Gated(Protocol):

@@ -76,7 +76,7 @@ class GateSending(Component):
                 return self._not_sent("tls", f"{_ENDED}{_day(gated.certificate)}", now)
             identity = identity_of(project_id, name, gated, self.vault())
             request = replace(request, identity=identity)
-            proof = Proof(certificate=gated.certificate.fingerprint or gated.certificate.digest)
+            proof = Proof(certificate=gated.certificate.fingerprint)
         if not gated.oauth:
             return Sent(self.sender.send(request), proof=proof)
         return self._with_token(project_id, name, gated, request, proof)

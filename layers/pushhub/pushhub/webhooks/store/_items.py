@@ -114,12 +114,9 @@ _ENDPOINT = Document(
         ),
         "Scheme": Kind(Scheme.encode, Scheme.decode),
         "ClientCertificate": Kind(
-            lambda value: [
-                *(value.digest, value.subject, value.ends_at, value.private_ca),
-                *filter(None, [value.fingerprint]),
-            ],
+            lambda value: [value.digest, value.subject, value.ends_at, value.private_ca, value.fingerprint],
             lambda found: ClientCertificate(
-                **dict(zip(("digest", "subject", "ends_at", "private_ca", "fingerprint"), found, strict=False))
+                **dict(zip(("digest", "subject", "ends_at", "private_ca", "fingerprint"), found, strict=True))
             ),
         ),
         "Reach": read_by(Reach),
