@@ -54,8 +54,6 @@ GATHER_MS = 30
 BATCH = 10
 KEPT = frozenset({"records", "tables", "gateway", "attempts"})
 """Parts of an account that are not the way of a message."""
-OPTIONAL = frozenset({("tables", "dynamodb_history_gb_month")})
-"""What point-in-time recovery of the tables is of it."""
 ATTEMPT = '"message":"attempt"'
 """In the event of an attempt."""
 MESSAGES = 400
@@ -374,20 +372,18 @@ class Shown:
         text: The table.
         calls: Calls and compute of accepting and delivering.
         whole: With the logs, and with all that is kept.
-        least: The same without what parameters take off (OPTIONAL).
     """
 
     text: str
     calls: float
     whole: float
-    least: float
 
     @property
     def heading(self) -> str:
         """The sums."""
         return (
             f"**${self.calls:.2f}** for calls and compute, **${self.whole:.2f}** with logs, records and everything "
-            f"that is kept; **${self.least:.2f}** with `PointInTimeRecovery=false`"
+            "that is kept"
         )
 
 
@@ -396,11 +392,9 @@ def shown(account: Account) -> Shown:
     rows, bill = account.rows(), account.bill()
     whole = sum(bill.values())
     calls = sum(each for (function, name), each in bill.items() if name != "logs_gb" and function not in KEPT)
-    optional = sum(bill.get(each, 0) for each in OPTIONAL)
     rows.append(["all", "calls and compute", "", f"{calls:.2f}"])
     rows.append(["all", "with what is kept", "", f"{whole:.2f}"])
-    rows.append(["all", "without what parameters take off", "", f"{whole - optional:.2f}"])
-    return Shown(table(["function", "unit", "per message", "$ per million"], rows), calls, whole, whole - optional)
+    return Shown(table(["function", "unit", "per message", "$ per million"], rows), calls, whole)
 
 
 @dataclass(frozen=True)

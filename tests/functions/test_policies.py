@@ -252,7 +252,9 @@ def test_who_posts_to_a_queue_may_fire_the_alerts_of_its_size(functions: Functio
     assert whole().part(Ironmq).ports.pull.size(PROJECT, told.pull_uid, SystemClock().now()) == 1
 
 
-@pytest.mark.parametrize(("queue", "name"), [("PUSH", "push"), ("RETRY", "push"), ("SLOW", "poll"), ("POLL", "poll")])
+@pytest.mark.parametrize(
+    ("queue", "name"), [("PUSH", "push"), ("RETRY", "push"), ("ROUTE", "push"), ("SLOW", "poll"), ("POLL", "poll")]
+)
 def test_an_order_that_waits_long_may_become_a_new_message_of_its_queue(
     functions: Functions, sink: Sink, queue: str, name: str
 ) -> None:

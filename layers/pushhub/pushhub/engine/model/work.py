@@ -142,7 +142,7 @@ class WorkOrder:
             return cls(
                 key=key,
                 queue=fields["queue"],
-                message=_message(fields, key) if "body_size" in fields else None,
+                message=_message(fields, key) if any(each in fields for each in _BODIES) else None,
                 manual=bool(fields.get("manual")),
                 version=fields.get("version"),
                 wakes=bool(fields.get("call")),
@@ -152,6 +152,12 @@ class WorkOrder:
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error
+
+
+_BODIES = ("body", "body_base64", "body_ref")
+"""Fields of an order that can hold its message's body; only one of them is set. The order for a message that was
+deleted before it was dispatched has none, so the message is read, and found to be gone.
+"""
 
 
 def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
@@ -190,13 +196,11 @@ def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
 
 def _message(fields: Mapping[str, Any], key: DeliveryKey) -> Message:
     body: bytes | None = None
-    ref: Sequence[Any] | None = None
     if "body" in fields:
         body = fields["body"].encode()
     elif "body_base64" in fields:
         body = base64.b64decode(fields["body_base64"], validate=True)
-    else:
-        ref = fields["body_ref"]
+    ref = fields.get("body_ref")
     unicast = key.subscriber_id == "*"
     return Message(
         project=key.project,

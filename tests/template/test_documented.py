@@ -1,0 +1,51 @@
+"""What the pages say about the template is so: parameters that they name, commands of a deployment, local settings."""
+
+from __future__ import annotations
+
+import re
+
+from local.place import Place
+from tests.template.cloudformation import ROOT, source
+
+from local import deployer
+
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(each for each in (ROOT / "docs").rglob("*.md") if "archive" not in each.parts),
+]
+FIRST_STEPS = [ROOT / "README.md", ROOT / "docs" / "deploy.md"]
+GIVEN = re.compile(r"\b([A-Z][a-z]+(?:[A-Z][A-Za-z]*)+)=[^`= \n]")
+"""A parameter with a value."""
+
+
+def test_every_parameter_that_a_page_gives_a_value_exists() -> None:
+    unknown = {
+        f"{path.name}: {name}"
+        for path in PAGES
+        if path.name != "CHANGELOG.md"
+        for name in GIVEN.findall(path.read_text(encoding="utf-8"))
+        if name not in source()["Parameters"]
+    }
+    assert unknown == set()
+
+
+def test_every_parameter_of_the_table_exists_and_stands_in_it() -> None:
+    text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    table = text[text.index("| parameter | default |") :].split("\n\n")[0]
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named - source()["Parameters"].keys() == set()
+
+
+def test_every_target_of_make_in_the_first_steps_exists() -> None:
+    makefiles = [ROOT / "Makefile", ROOT / "glue_jobs" / "targets.mk"]
+    targets = {name for each in makefiles for name in re.findall(r"^([a-z][\w-]*):", each.read_text(), re.MULTILINE)}
+    for path in FIRST_STEPS:
+        told = re.findall(r"(?:^|`)make ([a-z][\w-]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert told
+        assert [each for each in told if each not in targets] == []
+
+
+def test_the_settings_that_are_others_on_one_machine_are_named() -> None:
+    text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    [told] = re.findall(r"others there \(`local/deployer.py`\): ([^.]*)\.", text)
+    assert re.findall(r"`(\w+)`", told) == [*deployer.settings(Place.from_environment({}))]
