@@ -30,8 +30,6 @@ UNUSED = {
     "(engine/oauth.py, cloud/vault.py)",
     "push s3:PutObject bodiesbucket/hub/*": "a result above 8 KB, or a child message with such a body "
     "(hub/recorded_answers.py, hub/intake.py)",
-    "push dynamodb:GetItem table/backlogstable": "a topic is full, and what its subscribers still need is looked up "
-    "(notifications/log.py)",
     "wake s3:PutObject bodiesbucket/hub/*": "a tick of a scheduler whose message is above 8 KB (hub/ticks.py)",
     "wake dynamodb:Query table/hubtable": "which services sign, when a project's signature scheme ends (hub/ends.py)",
     "wake dynamodb:UpdateItem table/hubtable": "a store is told that a certificate or a scheme of a service ends "
