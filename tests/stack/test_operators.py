@@ -25,8 +25,8 @@ pytestmark = pytest.mark.stack
 
 CHOSEN = {
     "OperatorPrincipals": "arn:aws:iam::000000000000:user/bo",
-    "AuditTrail": '"true"',
-    "Dashboard": '"true"',
+    "AuditTrail": "true",
+    "Dashboard": "true",
     "BodyVersionsDays": "7",
     "ApiRequestsPerSecond": "1000",
     "WebSocketMessagesPerSecond": "1000",

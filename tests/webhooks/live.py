@@ -4,6 +4,7 @@ AWS.
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Callable
@@ -41,6 +42,20 @@ class RealClock(FakeClock):
         time.sleep(seconds)
 
 
+def _worker(world: WebhooksWorld) -> Callable[[], None]:
+    """What one environment of the functions does again and again: with a hub of its own, as on AWS, where no two runs
+    share a process at a time.
+    """
+    own = copy.copy(world)
+    own.__dict__.pop("hub", None)
+
+    def work() -> None:
+        if not own.step():
+            time.sleep(0.02)
+
+    return work
+
+
 class LiveWorld(ServedWorld):
     """A hub that runs by itself, as a context manager.
 
@@ -57,10 +72,10 @@ class LiveWorld(ServedWorld):
         self.faults: list[BaseException] = []
         self._stopping = threading.Event()
         self._tasks = world.hub.part(Webhooks).tasks
-        work = [lambda: None if world.step() else time.sleep(0.02)] * WORKERS
+        work = [(_worker(world), 0.0) for _ in range(WORKERS)]
         self._threads = [
             threading.Thread(target=self._repeat, args=(each, pause), daemon=True)
-            for each, pause in [*((each, 0.0) for each in work), (self._tick, TICK_S)]
+            for each, pause in [*work, (self._tick, TICK_S)]
         ]
 
     def make_token(self) -> str:

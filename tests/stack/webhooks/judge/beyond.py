@@ -267,10 +267,11 @@ def check_52_messages_are_polled(stage: Stage) -> None:
         assert len(page["data"]) <= 2
         iterator = page["iterator"]
         came.extend(each["id"] for each in page["data"])
-        return page if len(came) >= 3 else None
+        return page if len(set(came)) >= 3 and page["done"] else None
 
     assert until(all_came, lambda: f"three messages to be polled: {came}")["done"] is True
-    assert came == posted, "each once, in order"
+    # One that a busy hub stored late is listed again at a later place: nothing is passed over (docs/webhooks.md).
+    assert set(came) == set(posted), f"{came} of {posted}"
     # A consumer's place is kept for it, and may be moved.
     consumer = f"{path}/consumer/one"
     place = stage.raw("GET", consumer).json["iterator"]
