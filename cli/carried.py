@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import json
 import os
 import re
 import zlib
@@ -78,7 +77,7 @@ class Folder:
 
     def keep(self, state: dict[str, Any], name: str = STATE) -> None:
         """Write such a file."""
-        self.write(name, json.dumps(state, indent=1, sort_keys=True).encode())
+        self.write(name, json_text.write(state, indent=1, sort_keys=True).encode())
 
     def files(self, under: str = "") -> list[str]:
         """The finished files below a folder, in order."""

@@ -1,5 +1,5 @@
-"""What strangers write is read by one module each: JSON and its lines by ``base/json_text.py``, numbers written as text
-by ``base/numerals.py``. Anything else is found here, in the code.
+"""What strangers write is read by one module each: JSON and its lines by ``base/json_text.py``, which writes it, too;
+numbers written as text by ``base/numerals.py``. Anything else is found here, in the code.
 """
 
 from __future__ import annotations
@@ -18,6 +18,14 @@ BESIDE = ("glue_jobs", "local")
 
 READS_JSON = {
     "layers/pushhub/pushhub/base/json_text.py": "the one reader",
+}
+WRITES_JSON = {
+    "layers/pushhub/pushhub/base/json_text.py": "the one writer",
+    "layers/pushhub/pushhub/cloud/observability.py": "log lines: what is no JSON is written as text",
+    "layers/pushhub/pushhub/engine/store/s3_records.py": "the same for delivery records, which nothing may keep back",
+    "layers/pushhub/pushhub/engine/records.py": "a digest of a record of AWS's, which nobody reads",
+    "layers/pushhub/pushhub/runtime/engine.py": "a record of AWS's that is set aside, with bytes in it",
+    "cli/signatures.py": "what other libraries would have written, to find out which one it was",
 }
 SPLITS_LINES = {
     "cli/commands/verify.py": "the head of an HTTP request, whose lines end at CR LF",
@@ -58,6 +66,38 @@ def test_json_is_read_in_one_module() -> None:
     """Given the code of the hub and the command line, then nothing else reads JSON."""
     found = {name(path) for path in files(*PRODUCT) for call, what in called(path) if reads_json(call, what)}
     assert found == READS_JSON.keys()
+
+
+def writes_json(call: ast.Call, what: str) -> bool:
+    """Whether a call writes JSON by other means than ours, or has a client write it."""
+    if what in ("json.dumps", "json.dump", "json.JSONEncoder", "json.encoder.JSONEncoder", "dumps", "JSONEncoder"):
+        return True
+    return any(keyword.arg == "json" for keyword in call.keywords)
+
+
+def test_json_is_written_in_one_module() -> None:
+    """Given the code of the hub and the command line, then nothing else writes JSON: NaN, half a surrogate pair and a
+    number as somebody wrote it have one way out.
+    """
+    found = {name(path) for path in files(*PRODUCT) for call, what in called(path) if writes_json(call, what)}
+    assert found == WRITES_JSON.keys()
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("json.dumps(x)", True),
+        ("json.dump(x, file)", True),
+        ("json.JSONEncoder(default=str)", True),
+        ("session.post(url, json=body)", True),
+        ("json_text.write(x)", False),
+        ("cache.dumps()", False),
+    ],
+)
+def test_another_writer_would_be_found(code: str, found: bool) -> None:
+    call = ast.parse(code, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert writes_json(call, ast.unparse(call.func)) is found
 
 
 def test_lines_are_split_in_one_module() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -205,3 +206,11 @@ def test_nothing_is_read_of_a_packed_file_that_is_damaged() -> None:
     assert not [*lines(bytes(packed), unread.append)]
     assert unread == [Unread(0, "is damaged: nothing of it is read")]
     assert unpacked(b"plain") == (b"plain", "")
+
+
+def test_other_mappings_and_indented_text_are_written_too() -> None:
+    value = MappingProxyType({"a": MappingProxyType({"b": Verbatim("19.90")})})
+    assert write(value) == '{"a":{"b":19.90}}'
+    assert write(MappingProxyType({"ü": [1]}), indent=1) == '{\n "ü": [\n  1\n ]\n}'
+    with pytest.raises(TypeError):
+        write({"a": object()})

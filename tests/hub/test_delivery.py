@@ -768,3 +768,21 @@ def test_a_compressed_failure_is_read_and_one_that_lies_keeps_its_status() -> No
     # Then both say what the service said
     errors = [world.copies(each)[0].last_error for each in sent]
     assert errors == ["HTTP 422: No such SKU", "HTTP 503 Service Unavailable"]
+
+
+def test_numbers_of_parameters_are_sent_as_an_answer_wrote_them() -> None:
+    # Given a service that sets a parameter with numbers that Python would write otherwise
+    world = HubWorld()
+    text = '[{"price": 19.90, "n": 1E2}, 165000000000000000000.12]'
+
+    def answer(body: dict[str, Any]) -> Reply:
+        found = f'{{"message_id": "{body["message_id"]}", "parameters": [{{"name": "lookup", "value": {text}}}]}}'
+        return Reply(status_code=200, body=found.encode())
+
+    world.map("order:poll", says=answer)
+    # When it gets another message, then they are sent as it wrote them
+    for _ in range(2):
+        world.push_message("order:poll")
+        world.run(seconds=5)
+    compact = '{"name":"lookup","value":[{"price":19.90,"n":1E2},165000000000000000000.12]}'
+    assert compact in world.sender.requests_to(URL)[-1].body.decode()

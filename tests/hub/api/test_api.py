@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -964,3 +965,41 @@ def test_polls_of_an_integration_start_at_the_root_of_its_host() -> None:
     store.push_message("order:new", order={"number": "R1"})
     store.run(seconds=30)
     assert len(store.asked_at("https://acme.example/status/7")) == 1
+
+
+def written(store: Store, method: str, path: str, body: str | None = None) -> str:
+    """The answer to a request, as it was written."""
+    answer = store.api.handle(
+        {
+            "rawPath": f"/api/stores/{PROJECT}{path}",
+            "headers": {"X-Augury-Token": store.token},
+            "body": body,
+            "isBase64Encoded": False,
+            "requestContext": {"stage": "$default", "http": {"method": method}},
+        }
+    )
+    assert answer["statusCode"] in (200, 201), answer
+    return base64.b64decode(answer["body"]).decode() if answer["isBase64Encoded"] else str(answer["body"])
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ('{"name": "a", "value": 19.90}', '"value":19.90,"data_type":"float"'),
+        ('{"parameter": {"name": "a", "value": 1.65e+20}}', '"value":1.65e+20,"data_type":"float"'),
+        (
+            '{"name": "a", "value": 0.10000000000000000555111512}',
+            '"value":0.10000000000000000555111512',
+        ),
+        ('{"name": "a", "value": [{"b": 1.10}, 2]}', '"value":[{"b":1.10},2],"data_type":"list"'),
+        ('{"name": "a", "value": -0}', '"value":0,"data_type":"integer"'),
+        ('{"name": "a", "value": 5, "x": "-0"}', '"value":5,"data_type":"integer"'),
+        ("name=a&value=19.90&data_type=float", '"value":19.90,"data_type":"float"'),
+        ("name=a&value=.50&data_type=float", '"value":0.5,"data_type":"float"'),
+        ("name=a&value=[1.10]&data_type=list", '"value":[1.10],"data_type":"list"'),
+    ],
+)
+def test_numbers_in_parameters_are_shown_as_they_were_written(sent: str, shown: str) -> None:
+    store = Store()
+    for method, body in (("POST", sent), ("GET", None)):
+        assert shown in written(store, method, "/parameters", body).replace(" ", "")

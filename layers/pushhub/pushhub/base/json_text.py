@@ -192,14 +192,17 @@ def stored(content: bytes | str) -> Any:
     return json.loads(content)
 
 
-def write(value: object, *, spaced: bool = False, ascii_only: bool = False, sort_keys: bool = False) -> str:
-    """A value as JSON in one line; each :class:`Verbatim` in it is inserted as it is.
+def write(
+    value: object, *, spaced: bool = False, ascii_only: bool = False, sort_keys: bool = False, indent: int | None = None
+) -> str:
+    """A value as JSON, in one line unless it is indented; each :class:`Verbatim` in it is inserted as it is.
 
     Args:
-        value: Of dicts, lists, tuples, texts, numbers, booleans and None.
+        value: Of mappings, lists, tuples, texts, numbers, booleans and None.
         spaced: Whether there is a space behind commas and colons.
         ascii_only: Whether other characters are escaped.
         sort_keys: Whether members are in the order of their names.
+        indent: Spaces by which each level begins a line of its own, for people.
 
     Raises:
         ValueError: There is a number in it that JSON does not have, or it is nested in itself.
@@ -208,19 +211,19 @@ def write(value: object, *, spaced: bool = False, ascii_only: bool = False, sort
     if isinstance(value, Verbatim):
         return value.text
     try:
-        return _encoder(spaced, ascii_only, sort_keys, _no_verbatim).encode(value)
+        return _encoder(spaced, ascii_only, sort_keys, indent, _no_verbatim).encode(value)
     except _HasVerbatim:
         pass
     # The mark is unpredictable, so no text in a value can be mistaken for it.
     mark, texts = secrets.token_hex(16), list[str]()
 
-    def marked(part: object) -> str:
+    def marked(part: object) -> object:
         if not isinstance(part, Verbatim):
-            raise TypeError(f"{type(part).__name__} is not JSON")
+            return _as_dict(part)
         texts.append(part.text)
         return f"{mark}{len(texts) - 1}"
 
-    content = _encoder.__wrapped__(spaced, ascii_only, sort_keys, marked).encode(value)
+    content = _encoder.__wrapped__(spaced, ascii_only, sort_keys, indent, marked).encode(value)
     return re.sub(f'"{mark}([0-9]+)"', lambda found: texts[int(found[1])], content)
 
 
@@ -228,19 +231,29 @@ class _HasVerbatim(Exception):
     """There is JSON in a value that is to be inserted as it is."""
 
 
-def _no_verbatim(part: object) -> str:
+def _no_verbatim(part: object) -> object:
     if isinstance(part, Verbatim):
         raise _HasVerbatim
+    return _as_dict(part)
+
+
+def _as_dict(part: object) -> object:
+    """Another mapping than a dict, which is all that Python's encoder knows."""
+    if hasattr(part, "keys"):
+        return dict(part)  # type: ignore[call-overload]
     raise TypeError(f"{type(part).__name__} is not JSON")
 
 
 @lru_cache(maxsize=8)
-def _encoder(spaced: bool, ascii_only: bool, sort_keys: bool, default: Callable[[object], str]) -> json.JSONEncoder:
+def _encoder(
+    spaced: bool, ascii_only: bool, sort_keys: bool, indent: int | None, default: Callable[[object], object]
+) -> json.JSONEncoder:
     return json.JSONEncoder(
         ensure_ascii=ascii_only,
         allow_nan=False,
-        separators=None if spaced else (",", ":"),
+        separators=None if spaced or indent is not None else (",", ":"),
         sort_keys=sort_keys,
+        indent=indent,
         default=default,
     )
 

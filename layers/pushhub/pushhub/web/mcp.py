@@ -7,7 +7,6 @@ which nothing is remembered. Only tools are offered: no resources, prompts or st
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -271,7 +270,7 @@ def _fitted(data: Mapping[str, Any], most: int) -> str:
     """JSON of at most that many bytes: lists lose their last elements until it fits, and ``cut`` says so."""
     kept = dict(data)
     while True:
-        text = json.dumps(kept, ensure_ascii=False, indent=1).encode(errors="replace").decode()
+        text = json_text.write(kept, indent=1).encode(errors="replace").decode()
         lists = [name for name, each in kept.items() if isinstance(each, list) and each]
         if len(text.encode()) <= most:
             return text

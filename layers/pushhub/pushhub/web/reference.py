@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
+
+from pushhub.base.json_text import write
 
 _DEEPEST = 4
 """How deep shapes are unfolded; what lies deeper is in the document itself."""
@@ -159,7 +160,7 @@ def _prose(text: str) -> str:
 
 
 def _json(value: Any) -> str:
-    return escape(json.dumps(value, indent=2, ensure_ascii=False))
+    return escape(write(value, indent=2))
 
 
 def _anchor(name: str) -> str:

@@ -51,28 +51,41 @@ class HubCall(Call):
     @cached_property
     def fields(self) -> dict[str, Any]:
         """The fields sent: those of the JSON or form body, which win over those of the query."""
+        return self._fields(exact=False)
+
+    @cached_property
+    def exact_fields(self) -> dict[str, Any]:
+        """The same, but numbers in JSON keep their text (:class:`pushhub.base.json_text.Verbatim`)."""
+        return self._fields(exact=True)
+
+    def _fields(self, *, exact: bool) -> dict[str, Any]:
         try:
             in_query = parse_form(urlencode(self.request.query))
-            return in_query | self._in_body()
+            return in_query | self._in_body(exact)
         except Invalid as error:
             raise InvalidObject({"base": [f"The request {error.message}"]}) from error
 
-    def _in_body(self) -> dict[str, Any]:
+    def _in_body(self, exact: bool) -> dict[str, Any]:
         body = self.request.body
         if not body.strip():
             return {}
         # The content decides, not the content type: the documentation's own examples post JSON labelled as a form.
         if body.lstrip()[:1] in (b"{", b"[", b"\xef"):
-            return parse_object(body)
+            return parse_object(body, exact=exact)
         try:
             return parse_form(body.decode())
         except UnicodeDecodeError as error:
             raise Invalid("is not valid Unicode text") from error
 
-    def wrapped(self, name: str) -> dict[str, Any]:
-        """The fields inside a wrapping object (``{"mapping": {...}}``), or the top-level fields when there is none."""
-        inside = self.fields.get(name)
-        return inside if isinstance(inside, dict) else self.fields
+    def wrapped(self, name: str, *, exact: bool = False) -> dict[str, Any]:
+        """The fields inside a wrapping object (``{"mapping": {...}}``), or the top-level fields when there is none.
+
+        Args:
+            exact: Whether numbers keep their text.
+        """
+        fields = self.exact_fields if exact else self.fields
+        inside = fields.get(name)
+        return inside if isinstance(inside, dict) else fields
 
     def chosen(self, *names: str) -> str | None:
         """The first of the named query values that is not empty. The admin client also nests them in ``q``."""

@@ -50,7 +50,7 @@ def _delete(hub: HubUseCases, call: HubCall) -> Response:
 
 
 def _sign_up(hub: HubUseCases, call: HubCall) -> Response:
-    parameters, enabled = call.fields.get("parameters") or {}, call.fields.get("enabled") or []
+    parameters, enabled = call.exact_fields.get("parameters") or {}, call.fields.get("enabled") or []
     if not isinstance(parameters, dict):
         raise InvalidObject({"parameters": ["must be names and values"]})
     services = [enabled] if isinstance(enabled, str) else enabled

@@ -35,6 +35,7 @@ class Kind(Generic[T]):
         change: Changes one of a store's.
         delete: Removes one by its id.
         view: Renders one of a store's.
+        exact: Whether numbers in it are kept as they were written.
     """
 
     noun: str
@@ -44,6 +45,7 @@ class Kind(Generic[T]):
     change: Callable[[HubUseCases, str, Fields, T], T]
     delete: Callable[[HubUseCases], Callable[[str, str], None]]
     view: Callable[[T, str], dict[str, Any]]
+    exact: bool = False
 
     def list(self, hub: HubUseCases, call: HubCall) -> Response:
         """All of the store."""
@@ -53,12 +55,15 @@ class Kind(Generic[T]):
         return self._one(self.show(hub)(call.store, call.id), call)
 
     def _make(self, hub: HubUseCases, call: HubCall) -> Response:
-        return self._one(self.make(hub, call.store, Fields(call.wrapped(self.noun))), call, status=201)
+        return self._one(self.make(hub, call.store, self._fields(call)), call, status=201)
 
     def _change(self, hub: HubUseCases, call: HubCall) -> Response:
-        found, fields = call.id, Fields(call.wrapped(self.noun))
+        found, fields = call.id, self._fields(call)
         before = self.show(hub)(call.store, found)
         return self._one(self.change(hub, call.store, fields, before), call)
+
+    def _fields(self, call: HubCall) -> Fields:
+        return Fields(call.wrapped(self.noun, exact=self.exact))
 
     def _delete(self, hub: HubUseCases, call: HubCall) -> Response:
         self.delete(hub)(call.store, call.id)
@@ -125,5 +130,6 @@ PARAMETERS = Kind(
     ),
     delete=lambda hub: hub.of_store.delete_parameter,
     view=lambda parameter, _: parameter_view(parameter),
+    exact=True,
 )
 ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (*MAPPINGS.routes, *SCHEDULERS.routes, *PARAMETERS.routes)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from pushhub.base.json_text import Verbatim
 from pushhub.hub.model.object_ids import derived_object_id
 
 
@@ -29,7 +30,7 @@ class Parameter:
 
     Attributes:
         name: ``<endpoint>.<parameter>``, or any other name.
-        value: A scalar, or for lists an array of objects.
+        value: A scalar, or for lists an array of objects; numbers with a fraction as they were written.
         as_of: Time of the value, epoch milliseconds: the start of the request whose answer set it, or the time a person
             set it. An answer to an older request never replaces a newer value (a watermark must not move back).
     """
@@ -66,7 +67,9 @@ def data_type_of(value: Any) -> DataType:
             return DataType.BOOLEAN
         case int():
             return DataType.INTEGER
-        case float():
+        case Verbatim() if value.text.lstrip("-").isdigit():
+            return DataType.INTEGER
+        case float() | Verbatim():
             return DataType.FLOAT
         case list() | dict():
             return DataType.LIST

@@ -124,7 +124,7 @@ def decode_parameter(item: Item, project: str, credentials: Credentials) -> Para
     return Parameter(
         project=project,
         name=item["name"]["S"],
-        value=json_text.stored(value),
+        value=json_text.read(value, last_wins=True, exact=True),
         data_type=DataType(item["data_type"]["S"]),
         as_of=int(item["as_of"]["N"]),
     )

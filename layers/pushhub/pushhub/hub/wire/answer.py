@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushhub.base.errors import Invalid
-from pushhub.base.json_text import Verbatim, elements, members, write
+from pushhub.base.json_text import Verbatim, elements, members, read, write
 from pushhub.base.numerals import whole
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.hub.model.message import is_message_type
@@ -221,7 +221,7 @@ def _success(body: bytes, *, object_id: str, mapping: ServiceMapping, polled: st
     return ServiceAnswer(
         verdict=Verdict.DELIVERED,
         children=_children(fields, text),
-        parameters=_read_each(fields, "parameters", MAX_PARAMETERS, _read_parameter),
+        parameters=_parameters(fields, text),
         notifications=_notifications(fields),
         events=_events(fields),
         result=_extra(fields),
@@ -304,6 +304,15 @@ def _children(fields: dict[str, Any], text: str | None) -> tuple[Child, ...]:
         )
         for child, texts in zip(children, own, strict=True)
     )
+
+
+def _parameters(fields: dict[str, Any], text: str | None) -> tuple[ReturnedParameter, ...]:
+    """The parameters that an answer sets, with their numbers as it wrote them."""
+    found = _read_each(fields, "parameters", MAX_PARAMETERS, _read_parameter)
+    if not found or text is None:
+        return found
+    own = (members(each)["value"] for each in elements(members(text)["parameters"]))
+    return tuple(replace(each, value=read(value, exact=True)) for each, value in zip(found, own, strict=True))
 
 
 def read_child(item: Any) -> Child:

@@ -8,14 +8,17 @@ from pushhub.base.errors import Invalid
 from pushhub.base.json_text import NameTwice, NotJson, Verbatim, members, read
 
 
-def parse_object(body: bytes | str) -> dict[str, Any]:
+def parse_object(body: bytes | str, *, exact: bool = False) -> dict[str, Any]:
     """The JSON object in ``body``; of members with the same name, the last one counts.
+
+    Args:
+        exact: Whether numbers keep their text; see :func:`pushhub.base.json_text.read`.
 
     Raises:
         Invalid: With a message that fits after "The body ".
     """
     try:
-        parsed = read(body, last_wins=True)
+        parsed = read(body, last_wins=True, exact=exact)
     except NotJson as error:
         raise Invalid(str(error)) from error
     if not isinstance(parsed, dict):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid
-from pushhub.base.json_text import read, write
+from pushhub.base.json_text import NotJson, Verbatim, read, write
 from pushhub.base.numerals import fraction, whole
 from pushhub.hub.model.message import HubMessage, is_message_type
 from pushhub.hub.model.parameters import DataType, Parameter, data_type_of
@@ -153,19 +153,21 @@ def _typed(value: Any, kind: DataType) -> Any:
         case DataType.INTEGER if text is not None:
             return whole(text, digits=MAX_DIGITS)
         case DataType.FLOAT if text is not None:
-            return fraction(text)
+            return _number(text)
         case DataType.BOOLEAN if text is not None:
             if text.lower() not in ("true", "false", "1", "0"):
                 raise ValueError
             return text.lower() in ("true", "1")
+        case DataType.INTEGER if isinstance(value, Verbatim) and value.text.lstrip("-").isdigit():
+            return whole(value.text, digits=MAX_DIGITS)
         case DataType.LIST if text is not None:
-            value = read(text)
+            value = read(text, exact=True)
         case DataType.LIST if isinstance(value, dict) and value and all(each.isdigit() for each in value):
             # A form numbers the elements of a list.
             value = list(value.values())
     fitting: dict[DataType, type | tuple[type, ...]] = {
         DataType.INTEGER: int,
-        DataType.FLOAT: (int, float),
+        DataType.FLOAT: (int, float, Verbatim),
         DataType.BOOLEAN: bool,
         DataType.LIST: list,
         DataType.STRING: str,
@@ -175,6 +177,15 @@ def _typed(value: Any, kind: DataType) -> Any:
     if value is not None and (odd_boolean or not isinstance(value, fitting[kind])):
         raise ValueError
     return value
+
+
+def _number(text: str) -> Any:
+    """A number that is given as text; it keeps that, if JSON writes numbers so."""
+    number = fraction(text)
+    try:
+        return read(text, exact=True)
+    except NotJson:
+        return number
 
 
 def read_integration(fields: Fields, integration: Integration) -> Integration:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import TYPE_CHECKING
 
 from pushhub.base import json_text
@@ -43,7 +42,7 @@ def error_message_body(queue: Queue, message: Message, body: bytes | None, deliv
         if delivery.state is DeliveryState.EXPIRED:
             fields["reason"] = "expired"
         fields |= {"body": "", "headers": message.headers}
-        text = json.dumps({**fields, **content, "subscribers": asked}, ensure_ascii=False, default=dict)
+        text = json_text.write({**fields, **content, "subscribers": asked}, spaced=True)
         if _readable(text):
             break
     return text.encode()
