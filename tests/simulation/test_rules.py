@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from simulation.promises.judgement import Judgement
 from simulation.run import MOST_GIVEN_UP, Plan, Scene, played, simulate
 from simulation.scheduler import SECOND
@@ -265,11 +266,19 @@ def _quarantined(account: Any) -> None:
     account.s3.objects["RecordsBucket", "records/quarantine/1"] = b"what is this?"
 
 
+def _refused(account: Any) -> None:
+    """The role of a function does not grant a call that it makes."""
+    read = account.roles["console"].guarded("dynamodb", "get_item", account.services["dynamodb"].get_item)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        read(TableName="ConfigTable", Key={"pk": {"S": "a"}, "sk": {"S": "b"}})
+
+
 WRONGS: dict[str, Callable[[Any], None]] = {
     "a chain that Lambda ended": _chain,
     "a fault of the hub's own": _fault,
     "given up again and again": _given_up,
     "handed out in vain": _hasty,
+    "refused by its role": _refused,
     "too many in flight": _stopped,
     "dead letter without a fault": _worn_out,
     "quarantined": _quarantined,
