@@ -9,9 +9,8 @@ standing; ``missing`` is the one that breaks the balance, as does a delivery tha
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -24,7 +23,6 @@ from .links import Missing
 from .pulses import Gap
 from .schema import SETTLED
 from .sightings import Sight
-from .silence import silences
 from .storage import small_table
 
 __all__ = [
@@ -366,42 +364,6 @@ def link_findings(spark: SparkSession, found: Iterable[Missing]) -> DataFrame:
         {"severity": "breach", "finding": "object_missing", "hour": each.hour, "detail": told(each)} for each in found
     ]
     return small_table(spark, rows, FINDING)
-
-
-def silence_findings(spark: SparkSession, records: DataFrame, until: datetime, *, compared: bool) -> DataFrame:
-    """Hours without records among busy ones, and records that stopped: of the hub, and as a notice of each project and
-    protocol, as a customer may pause.
-
-    Args:
-        records: Records of the report's days.
-        until: Records of events before this time should be there.
-        compared: Whether the tables hold nothing unrecorded: then silence is news, but not a loss.
-    """
-    counted = records.groupBy("project", "dialect", F.unix_seconds(F.date_trunc("hour", "at")).alias("hour")).count()
-    everything: Counter[datetime] = Counter()
-    whose: dict[tuple[str, str], Counter[datetime]] = defaultdict(Counter)
-    for project, dialect, hour, count in counted.collect():
-        moment = datetime.fromtimestamp(hour, UTC)
-        everything[moment] += count
-        whose[project, dialect][moment] += count
-
-    def told(start: datetime, stop: datetime, what: str) -> str:
-        after = " and after" if stop + timedelta(hours=1) < until else "; records have stopped"
-        return f"no record of {what} between {start:%Y-%m-%d %H:%M} and {stop:%Y-%m-%d %H:%M}, and many before{after}"
-
-    of_all = list(silences(everything, until))
-    severity = "notice" if compared else "breach"
-    found = [
-        {"severity": severity, "finding": "silence", "hour": start, "detail": told(start, stop, "anything")}
-        for start, stop in of_all
-    ]
-    for (project, dialect), counts in sorted(whose.items()):
-        for start, stop in silences(counts, until):
-            if not any(start < other and since < stop for since, other in of_all):
-                detail = told(start, stop, f"{dialect} of this project")
-                row = {"severity": "notice", "finding": "silence", "project": project, "hour": start, "detail": detail}
-                found.append(row)
-    return small_table(spark, found, FINDING)
 
 
 def without_settled(findings: DataFrame, settled_by_hand: Column) -> DataFrame:

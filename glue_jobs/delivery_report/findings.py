@@ -22,7 +22,7 @@ NAMED: Final = 5
 UNCOUNTED: Final = frozenset(
     {
         *("pulse_missing", "object_missing", "objects_gone", "open_deliveries_lost"),
-        *("not_recorded", "not_compared", "unusable_records", "silence"),
+        *("not_recorded", "not_compared", "unusable_records"),
     }
 )
 """Breaches of which nobody knows how many deliveries they cost: these are in no sum."""

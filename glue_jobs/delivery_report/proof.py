@@ -24,7 +24,6 @@ from .conservation import (
     order_findings,
     overdue_findings,
     pulse_findings,
-    silence_findings,
     state_findings,
     with_standing,
     without_settled,
@@ -296,16 +295,13 @@ class _Run:
         )
 
     def unheard(self, intakes: Sequence[DayIntake], comparison: Comparison | None) -> DataFrame:
-        """What the tables hold and no record tells of, streams without pulses, objects that others name and that are
-        not there, and silences among records.
+        """What the tables hold and no record tells of, streams without pulses, and objects that others name and that
+        are not there.
         """
         arguments, spark, until = self.arguments, self.spark, self.until
-        records = self.history.where(F.col("dt") >= F.lit(arguments.date_from))
         lost = small_table(spark, [], FINDING)
-        vouched = False
         if comparison:
             lost = kept(comparison.findings.repartition(1), f"{self.layout.work}/not_recorded")
-            vouched = {"messages", "lines", "topics"} <= arguments.tables.keys() and lost.isEmpty()
         silent = gaps(
             recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
             comparison.pulses if comparison else None,
@@ -316,8 +312,7 @@ class _Run:
             before=lambda: _pulsed_before(self.layout, self.first),
         )
         missing = missing_objects(arguments.input, intakes, until=until, kept_since=_kept_since(arguments))
-        found = lost.unionByName(pulse_findings(spark, silent)).unionByName(link_findings(spark, missing))
-        return found.unionByName(silence_findings(spark, records, until, compared=vouched))
+        return lost.unionByName(pulse_findings(spark, silent)).unionByName(link_findings(spark, missing))
 
     def rebuilt(self) -> _Rebuilt:
         """The deliveries accepted on the report's days, and those carried to them; both lie in the work folder."""

@@ -493,11 +493,8 @@ def _tells_of(row: Mapping[str, Any], part: Part) -> bool:
     ids = _messages(part)
     if row["message_id"]:
         return row["message_id"] in ids
-    if row["finding"] == "not_recorded":
-        return any(each in ids for each in row["detail"].replace(",", " ").split())
-    # Of everything: that there was silence.
-    hour = row["hour"].replace(tzinfo=UTC).timestamp() * 1000 if row["hour"] else 0
-    return row["finding"] == "silence" and any(hour <= each.at < hour + HOUR for each in part.lines)
+    named = row["detail"].replace(",", " ").split()
+    return row["finding"] == "not_recorded" and any(each in ids for each in named)
 
 
 @lru_cache

@@ -9,15 +9,12 @@ from typing import Any
 
 import pytest
 from glue_jobs.delivery_report.arguments import BadInput, parse
-from glue_jobs.delivery_report.conservation import silence_findings
 from glue_jobs.delivery_report.holdings import entries
 from glue_jobs.delivery_report.ledger import COMMIT_BITS
 from glue_jobs.delivery_report.progress import Steps
 from glue_jobs.delivery_report.proof import prove
-from glue_jobs.delivery_report.silence import BUSY, silences
-from glue_jobs.delivery_report.storage import Layout, small_table
+from glue_jobs.delivery_report.storage import Layout
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 from tests.glue.frames import rows_of
 from tests.glue.lives import HOUR, MINUTE, NOON, Lives
 from tests.glue.runs import asked
@@ -200,15 +197,9 @@ def test_when_records_stop_all_that_was_accepted_since_is_missed(spark: SparkSes
     lives.write(tmp_path / "records")
     # When judged at two o'clock
     rows = found(spark, tmp_path, TablePages({"m": items, "l": [], "t": []}))
-    # Then each hour since is listed with its number of messages, and so is the silence
-    assert [(severity, finding) for severity, finding, _, _ in rows] == [("breach", "not_recorded")] * 2 + [
-        ("breach", "silence")
-    ]
-    assert sorted(detail.rsplit(" and ")[-1] for _, finding, _, detail in rows if finding == "not_recorded") == [
-        "15 more",
-        "55 more",
-    ]
-    assert rows[-1][3].endswith("and many before; records have stopped")
+    # Then each hour since is listed with its number of messages
+    assert [(severity, finding) for severity, finding, _, _ in rows] == [("breach", "not_recorded")] * 2
+    assert sorted(detail.rsplit(" and ")[-1] for *_, detail in rows) == ["15 more", "55 more"]
 
 
 def test_tables_that_cannot_be_read_are_no_proof(spark: SparkSession, tmp_path: Path) -> None:
@@ -231,73 +222,3 @@ def test_unknown_tables_are_refused() -> None:
     assert given.tables == {"messages": "a", "topics": "b"}
     with pytest.raises(BadInput, match="no such tables: queues"):
         parse(["--input", "i", "--output", "o", "--tables", "queues=a"], today=today, now=now)
-
-
-def hours(text: str, busy: int = BUSY) -> dict[datetime, int]:
-    """A day's hours from 05:00 on: ``#`` busy, ``+`` a few records, ``.`` none."""
-    return {
-        datetime(2026, 11, 18 + (5 + n) // 24, (5 + n) % 24, tzinfo=UTC): {"#": busy, "+": 3, ".": 0}[each]
-        for n, each in enumerate(text)
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "silent"),
-    [
-        ("####.####", [(9, 10)]),
-        ("###...##", [(8, 11)]),
-        ("##.##.##", [(7, 8), (10, 11)]),
-        ("####....", [(9, 13)]),
-        # quiet before or after, so the quiet may just have continued
-        ("##++.####", []),
-        ("####.++##", []),
-        ("########", []),
-        ("........", []),
-        (".....##", []),
-    ],
-)
-def test_silence_among_busy_hours(text: str, silent: list[tuple[int, int]]) -> None:
-    counts = hours(text)
-    until = max(counts).replace(minute=59)
-    until = datetime(2026, 11, 18, 5 + len(text), tzinfo=UTC)
-    assert [(start.hour, stop.hour) for start, stop in silences(counts, until)] == silent
-
-
-def test_of_a_project_and_protocol_silence_is_a_notice_and_of_the_hub_a_breach(spark: SparkSession) -> None:
-    # Given a project that pulls and is pushed to, one that pauses at ten, and everything silent at two
-    rows = [
-        {"project": project, "dialect": dialect, "at": datetime(2026, 11, 18, hour, n % 60, tzinfo=UTC)}
-        for project, dialect, silent in (("a", "pull", ()), ("a", "raw", ()), ("b", "raw", (10,)))
-        for hour in range(6, 18)
-        for n in range(BUSY)
-        if hour not in (14, *silent)
-    ]
-    kinds = {"project": StringType(), "dialect": StringType(), "at": TimestampType()}
-    records = small_table(spark, rows, StructType([StructField(name, kind) for name, kind in kinds.items()]))
-    # When nothing else vouches for the records
-    until = datetime(2026, 11, 18, 18, tzinfo=UTC)
-    found = rows_of(silence_findings(spark, records, until, compared=False))
-    # Then the hub's silence is told once, and the project's, which may be its owner's, beside it
-    assert sorted((row["severity"], row["project"] or "", row["hour"].hour) for row in found) == [
-        ("breach", "", 14),
-        ("notice", "b", 10),
-    ]
-    assert "no record of raw of this project between 2026-11-18 10:00 and 2026-11-18 11:00" in found[1]["detail"]
-    # And it is a notice as well if the tables hold nothing unrecorded
-    compared = rows_of(silence_findings(spark, records, until, compared=True))
-    assert {row["severity"] for row in compared} == {"notice"}
-
-
-def test_a_hub_that_rests_every_night_is_not_silent() -> None:
-    # Given three days, busy from 5 to 17, with nothing at night
-    counts = hours(("#" * 12 + "." * 12) * 3)
-    assert list(silences(counts, datetime(2026, 11, 21, 5, tzinfo=UTC))) == []
-    # When one hour of a day is missing, that is found
-    counts[datetime(2026, 11, 19, 9, tzinfo=UTC)] = 0
-    assert [start.hour for start, _ in silences(counts, datetime(2026, 11, 21, 5, tzinfo=UTC))] == [9]
-
-
-def test_whole_days_without_records_are_found_though_the_nights_are_quiet() -> None:
-    counts = hours("#" * 12 + "." * 12 + "#" * 12)
-    (stopped,) = silences(counts, datetime(2026, 11, 22, tzinfo=UTC))
-    assert stopped == (datetime(2026, 11, 19, 17, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC))

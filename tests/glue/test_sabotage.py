@@ -86,7 +86,7 @@ def test_an_acceptance_dropped_with_its_whole_object_is_named(
     assert (found.sums["unexpected"], found.balanced) == (2, False)
 
 
-def test_a_lost_last_record_shows_as_silence(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
+def test_a_lost_last_record_shows_as_overdue(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
     # Given the settling record of the last delivery never arrived
     lost = lives.records.pop()
     lives.write(tmp_path / "records")
