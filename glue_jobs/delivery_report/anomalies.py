@@ -1,32 +1,25 @@
 """What differs from a subscriber's own past: more failures than chance explains, silence, odd volumes, slow answers,
 flapping, lasting shifts of latency.
 
-Every subscriber is compared with itself, in windows from five minutes to weeks, by Python on Spark's workers
-(:mod:`.judging`): one grouping brings each subscriber's hours together, and the plan stays small. Only first tries are
-counted: the retries of one delivery are not independent evidence.
+Every subscriber is compared with itself, in windows from five minutes to weeks, by numpy on the driver
+(:mod:`.judging`); Spark brings each subscriber's hours together. Only first tries are counted: the retries of one
+delivery are not independent evidence. A step of its own, which a run has to be asked for.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from pyspark import StorageLevel, cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StringType, StructField, StructType, TimestampType
 
-from . import evidence, history, judging
 from .cells import WHO
 from .history import history_of
 from .judging import MIN_USUAL, common_holidays, excused, judge
-
-# Workers have numpy but not this package: what judges goes to them with the task.
-for _module in (evidence, history, judging, sys.modules[__name__]):
-    cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]
 
 ANOMALY: Final = StructType(
     [
@@ -53,9 +46,6 @@ def anomalies(
 ) -> DataFrame:
     """All anomalies, with the columns of :data:`ANOMALY`.
 
-    Judges at once, because what many keep together tells the holidays; what was found, which is little, is kept by the
-    workers.
-
     Args:
         slots: See :func:`.rhythm.slots_of`.
         hours: See :func:`.cells.hourly`, with the days of the baseline.
@@ -76,14 +66,14 @@ def anomalies(
     )
     by_slot = slots.groupBy(*WHO).agg(F.collect_list(F.array(second("slot"), "tried", "failed")).alias("slots"))
     whole = by_hour.join(by_slot, list(WHO), "left").select(*WHO, "subscriber", "hours", "slots")
-    judged = whole.rdd.map(lambda row: (tuple(row[:4]), row[4], row[5] or [])).mapPartitions(_judges(since, until))
-    judged = judged.persist(StorageLevel.MEMORY_AND_DISK)
-    kept = _kept(_holidays(judged.mapPartitions(_quiet).collect(), holidays))
-    return hours.sparkSession.createDataFrame(judged.flatMap(kept), ANOMALY, verifySchema=False)
+    # One subscriber at a time: together they may be larger than the driver's memory.
+    subscribers = ((tuple(row[:4]), row[4], row[5] or []) for row in whole.toLocalIterator())
+    found = told_of(subscribers, since, until, holidays)
+    return hours.sparkSession.createDataFrame([tuple(row.values()) for row in found], ANOMALY, verifySchema=False)
 
 
 def told_of(subscribers: Iterable[Whole], since: datetime, until: datetime, holidays: Sequence[date] = ()) -> list[Any]:
-    """The same of subscribers at hand, without Spark; the rows are dictionaries.
+    """The anomalies of subscribers, without Spark; the rows are dictionaries.
 
     Args:
         subscribers: All that keep holidays together.

@@ -29,6 +29,7 @@ class Arguments:
         baseline_days: Days before an hour that it is compared with.
         tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with
             none.
+        anomalies: Whether to look for what differs from each subscriber's own past.
         holidays: Days on which nobody has to come; those that many keep together are found without.
         keep_days: After how many days the bucket takes files away; 0 for never.
     """
@@ -42,6 +43,7 @@ class Arguments:
     grace: timedelta = timedelta(hours=1)
     baseline_days: int = 28
     tables: Mapping[str, str] = field(default_factory=dict)
+    anomalies: bool = False
     holidays: tuple[date, ...] = ()
     keep_days: int = 0
 
@@ -81,6 +83,7 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
     parser.add_argument(
         "--tables", type=_tables, default={}, help="tables to compare with: messages=NAME,lines=NAME,topics=NAME"
     )
+    parser.add_argument("--anomalies", choices=("yes", "no"), default="no", help="whether to look for anomalies")
     parser.add_argument("--holidays", type=_days, default=(), help="days on which nobody has to come: YYYY-MM-DD,...")
     parser.add_argument("--keep-days", type=int, default=0, help="after how many days the bucket takes files away")
     parsed, unknown = parser.parse_known_args([each for each in argv if each])
@@ -100,6 +103,7 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
         grace=timedelta(minutes=parsed.grace_minutes),
         baseline_days=parsed.baseline_days,
         tables=parsed.tables,
+        anomalies=parsed.anomalies == "yes",
         holidays=parsed.holidays,
         keep_days=parsed.keep_days,
     )

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from .anomalies import ANOMALY, anomalies
 from .arguments import Arguments, BadInput, parse
 from .cells import HOURLY, attempt_cells, attempt_levels, hourly, is_own
 from .days import forget_days, listed_days, read_replaced, replace_days
@@ -27,7 +28,7 @@ from .results import Results, write_results
 from .retries import try_cells
 from .rhythm import slots_of
 from .session import open_session
-from .storage import Layout, kept, kept_small
+from .storage import Layout, kept, kept_small, small_table
 from .tables import Sources, billed, sickest, tables
 from .traffic import fate_cells, fate_levels
 
@@ -82,11 +83,15 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             missed = read_records(spark, layout, proof.missed[0], proof.missed[-1])
             _keep_hours(attempt_cells(missed), proof.missed, layout, proof.erased)
             _keep_outages(missed, proof.missed, layout, proof.erased)
+    chosen = _only(arguments.projects)
+    since = arguments.date_from - timedelta(days=arguments.baseline_days if arguments.anomalies else 0)
+    hours = chosen(read_replaced(spark, layout.hours, HOURLY, since, arguments.date_to).drop("dt")).where(~is_own())
+    unusual = small_table(spark, [], ANOMALY)
+    if arguments.anomalies:
+        with steps("Looking for anomalies"):
+            unusual = _anomalies(chosen(within).where(~is_own()), hours, arguments)
     with steps("Reporting"):
-        chosen = _only(arguments.projects)
         since_midnight = datetime.combine(arguments.date_from, time(), UTC)
-        since = arguments.date_from - timedelta(days=arguments.baseline_days)
-        known = read_replaced(spark, layout.hours, HOURLY, since, arguments.date_to).drop("dt")
         everything = chosen(proof.deliveries)
         deliveries = everything.where(~is_own())
         attempts = chosen(cells)
@@ -99,8 +104,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             records=records,
             cells=attempts.where(~is_own()),
             attempt_levels=attempts_at,
-            hours=chosen(known).where(~is_own()),
-            slots=kept(slots_of(records), f"{layout.work}/slots"),
+            hours=hours,
             deliveries=deliveries,
             all_fates=became,
             fates=became.where(~is_own()),
@@ -108,11 +112,11 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             bill=kept_small(billed(attempts_at, fates_at), f"{layout.work}/bill"),
             sickest=kept_small(sickest(attempts_at), f"{layout.work}/sickest"),
             try_cells=kept_small(try_cells(deliveries.where(pushed)), f"{layout.work}/try_cells"),
+            anomalies=unusual,
             outages=chosen(_outages(spark, layout, arguments)).where(~is_own()),
             findings=chosen(proof.findings),
             since=since_midnight,
             until=arguments.until,
-            holidays=arguments.holidays,
         )
         results = write_results(spark, tables(sources), layout, arguments, proof)
     if arguments.keep_days:
@@ -127,6 +131,12 @@ def _keep_hours(cells: DataFrame, days: Sequence[date], layout: Layout, erased: 
     """Replace the days of the table of attempts by hour."""
     hours = hourly(cells).withColumn("dt", F.to_date("hour"))
     replace_days(hours.where(F.col("dt").isin(*days)).repartition("dt"), layout.hours, days, erased=erased)
+
+
+def _anomalies(records: DataFrame, hours: DataFrame, arguments: Arguments) -> DataFrame:
+    """What differs from each subscriber's own past, on the report's days."""
+    begin = datetime.combine(arguments.date_from, time(), UTC)
+    return anomalies(slots_of(records), hours, begin, arguments.until, arguments.holidays)
 
 
 def _keep_outages(records: DataFrame, days: Sequence[date], layout: Layout, erased: Collection[date]) -> None:

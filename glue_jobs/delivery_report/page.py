@@ -454,6 +454,8 @@ def _subscribers(results: Results) -> str:
 
 
 def _anomalies(results: Results) -> str:
+    if not results.arguments.anomalies:
+        return '<p class="none">Nobody asked for them (<code>--anomalies yes</code>).</p>'
     places = Places(results)
     table = _table(
         results.rows["anomalies"],

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .anomalies import anomalies
 from .causes import by_cause
 from .cells import NAMES, OWN, WHO, failures_by_cause, outcomes, usual_cause
 from .conservation import STANDINGS, balance, verdicts
@@ -45,7 +44,6 @@ class Sources:
         cells: :func:`.cells.attempt_cells` of them.
         attempt_levels: :func:`.cells.attempt_levels` of these.
         hours: :func:`.cells.hourly`, with the days of the baseline.
-        slots: :func:`.rhythm.slots_of` the records.
         deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
         all_fates: :func:`.traffic.fate_cells` of them, and of the hub's own messages.
         fates: Those without these.
@@ -54,16 +52,15 @@ class Sources:
         sickest: :func:`sickest` of these attempts, kept: what is drawn and listed of them must be the same ones.
         try_cells: :func:`.retries.try_cells` of the deliveries that are pushed.
         outages: :func:`.outages.outages` of the last thirty days.
+        anomalies: :func:`.anomalies.anomalies`; none if nobody has asked for them.
         since: Begin of the report's first day.
         until: End of what it tells of: of its last day, or when it was made.
-        holidays: Days on which nobody has to come.
     """
 
     records: DataFrame
     cells: DataFrame
     attempt_levels: DataFrame
     hours: DataFrame
-    slots: DataFrame
     deliveries: DataFrame
     all_fates: DataFrame
     fates: DataFrame
@@ -72,10 +69,10 @@ class Sources:
     sickest: DataFrame
     try_cells: DataFrame
     outages: DataFrame
+    anomalies: DataFrame
     findings: DataFrame
     since: datetime
     until: datetime
-    holidays: tuple[date, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +212,8 @@ def tables(of: Sources) -> dict[str, Table]:
         "costliest_projects": Table(usd.orderBy(F.desc("usd"), "project").limit(RANKED), (F.desc("usd"), "project")),
         "failures_by_cause": Table(failures_by_cause(of.cells), (F.desc("attempts"), "cause")),
         "anomalies": Table(
-            anomalies(of.slots, of.hours, of.since, of.until, of.holidays),
+            of.anomalies,
             (F.desc("score"), "anomaly", *WHO, "started_at"),
-            large=True,
         ),
         "conservation": Table(
             balance(of.all_fates),

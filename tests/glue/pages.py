@@ -70,8 +70,12 @@ def fate(**row: Any) -> dict[str, Any]:
     return {**dict.fromkeys(COUNTS, 0), **dict.fromkeys(TIMES), **row}
 
 
-def results(now: str = "2026-11-21T01:30:00", **rows: Sequence[dict[str, Any]]) -> Results:
-    """A report of 14 to 21 November 2026 with these tables; the others are empty."""
+def results(now: str = "2026-11-21T01:30:00", *, looked: bool = True, **rows: Sequence[dict[str, Any]]) -> Results:
+    """A report of 14 to 21 November 2026 with these tables; the others are empty.
+
+    Args:
+        looked: Whether it was asked for anomalies.
+    """
     moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
     sums = dict.fromkeys(("messages", "owed", *STANDINGS, "unexpected", "unbalanced_hours"), 0)
     return Results(
@@ -81,6 +85,7 @@ def results(now: str = "2026-11-21T01:30:00", **rows: Sequence[dict[str, Any]]) 
             date_from=date(2026, 11, 14),
             date_to=date(2026, 11, 21),
             now=moment,
+            anomalies=looked,
         ),
         as_of=moment,
         verdict={"conserved": True, "sentence": "Conserved: nothing", **sums, "stream_records_quarantined": 0},

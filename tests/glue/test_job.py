@@ -46,7 +46,8 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Arguments, dict[str,
     own = own_messages(f"{random.Random(0).randrange(16**24):024x}")
     own.write(folder / "records")
     truth |= {"own_records": len(own.records), "own_given_up": sum(each % 3 == 2 for each in range(OWN_MESSAGES))}
-    return asked(folder, first=date(2026, 11, 14), now="2026-11-25T00:00:00"), truth
+    arguments = asked(folder, first=date(2026, 11, 14), now="2026-11-25T00:00:00")
+    return replace(arguments, anomalies=True), truth
 
 
 @pytest.fixture(scope="module")

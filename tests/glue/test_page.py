@@ -115,3 +115,8 @@ def test_who_was_down_is_told_in_a_sentence_and_who_was_not_is_left_out() -> Non
     assert "Down 2 times in 30 days, longest 3 h." in shown
     assert "Not down" not in shown
     assert "No subscriber was down." in text_of(made(attempts_needed=[TRIED]), "retries")
+
+
+def test_that_nobody_asked_for_anomalies_is_said() -> None:
+    assert "Nobody asked for them" in text_of(made(looked=False), "anomalies")
+    assert "Nothing unusual" in text_of(made(), "anomalies")
