@@ -43,9 +43,12 @@ UNLISTED = "all objects (no list of them was kept)"
 
 REJECTED = StructType([StructField(name, StringType()) for name in ("source", "reason", "line")])
 
+_OURS = ".json.gz"
+"""How the names of the hub's own objects end."""
+
 # What a corrupt object loses is counted against its name. Only raw objects are read so: of what the job has written
 # itself, all must be there.
-_RAW_READER = {"recursiveFileLookup": "true", "ignoreCorruptFiles": "true"}
+_RAW_READER = {"recursiveFileLookup": "true", "ignoreCorruptFiles": "true", "pathGlobFilter": f"*{_OURS}"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,7 @@ class DayIntake:
         links: Objects that others name as written before them, by the hours they lie in, and that are in none of
             the days that were read: the names with that of an object that names them.
         digest: Of the names, sizes and marks of the objects.
+        foreign: Files beside the objects that are none: somebody else's.
         erased: Whether records of erased projects were taken out of its objects.
     """
 
@@ -85,6 +89,7 @@ class DayIntake:
     pulses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
+    foreign: tuple[str, ...] = ()
     erased: bool = False
 
 
@@ -210,7 +215,9 @@ def _compact_day(
     spark: SparkSession, path: str, layout: Layout, day: date
 ) -> tuple[DayIntake, dict[str, Stored], list[str]] | None:
     """One day's result, its objects, and the files that were written if it has to be replaced."""
-    raw, folder = listed(path), f"{layout.records}/dt={day}"
+    there, folder = listed(path), f"{layout.records}/dt={day}"
+    raw = {name: stored for name, stored in there.items() if name.endswith(_OURS)}
+    foreign = tuple(sorted(there.keys() - raw.keys()))
     before, named = read_manifest(folder), named_files(layout.records, day)
     vouched = {f"{folder}/{name}": stored for name, stored in before.files.items()} if before else {}
     # Those that the manifest names stay as well: a run that was killed between list and manifest has spoiled nothing.
@@ -219,7 +226,7 @@ def _compact_day(
     spoiled = before is not None and any(kept.get(name) != stored for name, stored in before.files.items())
     gone = (before.gone | before.raw.keys()) - raw.keys() if before else frozenset()
     if before is not None and not spoiled and set(named) == vouched.keys() and before.raw == raw:
-        return _as_noted(day, before, gone), raw, []
+        return replace(_as_noted(day, before, gone), foreign=foreign), raw, []
     if not raw:
         if before is None and not kept:
             return None
@@ -230,7 +237,7 @@ def _compact_day(
         _replace_day(layout, day, [], Manifest(gone=gone))
         return DayIntake(day=day, gone=gone), raw, []
     intake, files = _parse_day(spark, path, layout, day, raw)
-    return replace(intake, gone=gone, spoiled=spoiled), raw, files
+    return replace(intake, gone=gone, spoiled=spoiled, foreign=foreign), raw, files
 
 
 def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:

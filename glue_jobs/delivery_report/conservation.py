@@ -259,7 +259,8 @@ def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFr
     """What is wrong with objects and with the kept days.
 
     Breaches: objects of which not every record could be used, objects that are gone. Notices: objects that repeat each
-    other's records, days that had to be made anew because what was kept of them was spoiled.
+    other's records, files that are none of the hub's, days that had to be made anew because what was kept of them was
+    spoiled.
 
     Args:
         intakes: See :func:`.compaction.compact`.
@@ -279,10 +280,13 @@ def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFr
                 f"dt={intake.day}/{each.source}: {each.used} of {held} records could be used{why}",
             )
         if intake.gone:
-            names = sorted(intake.gone)
-            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            shown = ", ".join(names[:NAMED])
-            note("breach", "objects_gone", f"dt={intake.day}: read once, no longer there: {shown}{more}")
+            note("breach", "objects_gone", f"dt={intake.day}: read once, no longer there: {_some(intake.gone)}")
+        if intake.foreign:
+            note(
+                "notice",
+                "foreign_files",
+                f"dt={intake.day}: not read, as the hub writes none: {_some(intake.foreign)}",
+            )
         if intake.spoiled and intake.objects:
             note("notice", "day_made_anew", f"dt={intake.day}: what was kept of it was not as it had been written")
         for copied in intake.duplicates:
@@ -293,6 +297,13 @@ def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFr
                 f"dt={intake.day}: {copied['records']} records lie in each of {', '.join(names)}; counted once",
             )
     return small_table(spark, found, FINDING)
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first few of some names, and how many more there are."""
+    first = sorted(names)
+    more = f" and {len(first) - NAMED} more" if len(first) > NAMED else ""
+    return f"{', '.join(first[:NAMED])}{more}"
 
 
 def state_findings(

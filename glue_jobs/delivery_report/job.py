@@ -22,11 +22,12 @@ from .days import forget_days, listed_days, read_replaced, replace_days
 from .kept_records import read_records
 from .outages import DAY, first_day, outage_days, outages
 from .page import render
-from .progress import Steps
+from .progress import COUNT, Steps
 from .proof import prove
 from .results import Results, write_results
 from .retries import try_cells
 from .rhythm import slots_of
+from .running import alone
 from .session import open_session
 from .storage import Layout, kept, kept_small, small_table
 from .tables import Sources, billed, sickest, tables
@@ -52,7 +53,8 @@ def main(argv: Sequence[str], *, master: str | None = None, settings: Mapping[st
     now = datetime.now(UTC)
     try:
         arguments = parse(argv, today=now.date(), now=now)
-        results = run(open_session(master, settings=settings), arguments)
+        with alone(arguments.output):
+            results = run(open_session(master, settings=settings), arguments)
     except BadInput as error:
         _logger.error("delivery_report: %s", error)  # noqa: TRY400 (the message says it all)
         raise SystemExit(1) from error
@@ -72,7 +74,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         BadInput: There is nothing to report on.
     """
     layout = Layout(arguments.output, _name(arguments))
-    steps = steps or Steps()
+    steps = steps or Steps(COUNT + arguments.anomalies)
     proof = prove(spark, arguments, layout, steps)
     with steps("Counting attempts"):
         within = proof.records.where(F.col("dt") <= F.lit(arguments.date_to))

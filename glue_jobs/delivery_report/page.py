@@ -61,7 +61,7 @@ class Places:
 def render(results: Results) -> str:
     """The page."""
     contents = (
-        ("today", "The last day", _last_day),
+        ("today", "Today and the last day", _last_day),
         ("conservation", "Is everything accounted for?", _conservation),
         ("undelivered", "What did not arrive", _undelivered),
         ("traffic", "Traffic and speed", _traffic),
@@ -136,7 +136,10 @@ def _verdict(results: Results) -> str:
     said = "Every delivery is accounted for." if conserved else "Not everything is accounted for."
     if conserved and unproved:
         said = "Every delivery that is known is accounted for. For a time, nothing proves that these are all."
-    lost = "at least " if any(("breach", each) in found for each in UNCOUNTED) else ""
+    uncounted = any(("breach", each) in found for each in UNCOUNTED)
+    if uncounted:
+        said = "Not everything is accounted for, and nothing proves the rest: nobody can count what is missing."
+    lost = "at least " if uncounted else ""
     counts = {
         "lost": verdict["missing"],
         "given up": verdict["exhausted"] + verdict["expired"],
@@ -161,25 +164,16 @@ def _after_colon(sentence: str) -> str:
 
 
 def _last_day(results: Results) -> str:
-    """The last day that was over when the report was made, against the one before.
-
-    What is not over yet is told beside it.
-    """
+    """The last day that was over when the report was made, against the one before; and what has begun, beside it."""
     days = results.rows["deliveries_by_day"]
     until = results.arguments.until
     over = [row for row in days if datetime.combine(row["day"] + timedelta(days=1), time(), UTC) <= until]
-    begun = days[-1] if len(over) < len(days) else None
+    begun = _tiles(days[-1], None, f", until {until:%H:%M} only") if len(over) < len(days) else ""
     if not over:
-        return (
-            _tiles(begun, None, f", until {until:%H:%M} only") if begun else '<p class="none">No day is over yet.</p>'
-        )
-    rest = ""
-    if begun:
-        rest = (
-            f'<p class="sub">{_day(begun["day"])} until {until:%H:%M}: {begun["messages"]:,} messages, '
-            f"{begun['deliveries']:,} deliveries, {_percent(_won(begun), begun['deliveries'])} of them delivered.</p>"
-        )
-    return _tiles(over[-1], over[-2] if len(over) > 1 else None, "") + rest
+        return begun or '<p class="none">No day is over yet.</p>'
+    whole = _tiles(over[-1], over[-2] if len(over) > 1 else None, "")
+    # Who began today reads of today first.
+    return whole + begun if over[-1]["messages"] else begun + whole
 
 
 def _tiles(day: Row, before: Row | None, note: str) -> str:

@@ -12,17 +12,22 @@ __all__ = ["Steps"]
 
 _logger = logging.getLogger(__name__)
 
-COUNT: Final = 8
+COUNT: Final = 10
+"""Steps of a run that is asked for nothing besides."""
 
 
 class Steps:
     """Announces each step and reports its time.
 
+    Args:
+        count: How many there will be.
+
     Attributes:
         seconds: Time of each step done, by its name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, count: int = COUNT) -> None:
+        self.count = count
         self.seconds: dict[str, float] = {}
 
     @contextmanager
@@ -34,7 +39,7 @@ class Steps:
         """
         number = len(self.seconds) + 1
         started = time.monotonic()
-        _logger.info("[%d/%d] %s ...", number, COUNT, what)
+        _logger.info("[%d/%d] %s ...", number, self.count, what)
         yield
         self.seconds[what] = time.monotonic() - started
-        _logger.info("[%d/%d] %s: %.1f s", number, COUNT, what, self.seconds[what])
+        _logger.info("[%d/%d] %s: %.1f s", number, self.count, what, self.seconds[what])

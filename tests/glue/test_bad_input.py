@@ -82,11 +82,20 @@ def test_a_day_of_which_nothing_can_be_used(spark: SparkSession, tmp_path: Path)
     assert found.breaches == 1
 
 
-def test_files_that_are_not_ours_are_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_that_are_not_ours_are_a_notice_and_so_is_nothing_when_they_go(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given a file that somebody has put among the records
     some_lives().write(tmp_path / "records")
-    (tmp_path / "records/dt=2026-11-18/hour=12/notes.txt").write_text("hello\n")
+    notes = tmp_path / "records/dt=2026-11-18/hour=12/notes.txt"
+    notes.write_text("hello\n")
+    # Then it is named, and breaks nothing
     (row,) = proved(spark, asked(tmp_path)).findings
-    assert "hour=12/notes.txt: 0 of an unknown number of records could be used; rejected: 1 malformed" in row["detail"]
+    assert (row["severity"], row["finding"]) == ("notice", "foreign_files")
+    assert "hour=12/notes.txt" in row["detail"]
+    # And when it is taken away, nothing is missed
+    notes.unlink()
+    assert proved(spark, asked(tmp_path)).findings == []
 
 
 def test_stream_records_set_aside_are_counted(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,9 +23,16 @@ def test_at_half_past_one_the_headline_is_about_yesterday() -> None:
     text = text_of(results(deliveries_by_day=[BEFORE, BUSY, BEGUN]), "today")
     assert "Friday, 20 November 2026, messages by acceptance" in text
     assert "messages accepted 1,000 +25.0% on the day before" in text
-    # An unfinished day is marked as such, and not compared
-    assert "Saturday, 21 November 2026 until 01:30: 34 messages" in text
+    # An unfinished day stands beside it, is marked as such, and not compared
+    assert "Saturday, 21 November 2026, until 01:30 only" in text
+    assert "messages accepted 34 " in text
     assert "-96" not in text
+
+
+def test_who_began_today_reads_of_today_first() -> None:
+    silent = fate(day=date(2026, 11, 20))
+    text = text_of(results(deliveries_by_day=[silent, BEGUN]), "today")
+    assert text.index("messages accepted 34") < text.index("messages accepted 0")
 
 
 def test_at_midnight_the_day_is_whole() -> None:
@@ -133,7 +140,7 @@ def verdict_of(*found: tuple[str, str], conserved: bool) -> str:
     causes = [{**CAUSE, "severity": severity, "finding": finding} for severity, finding in found]
     made = results(causes=causes)
     made.verdict["conserved"] = conserved
-    return text_of(made).partition("The last day")[0]
+    return text_of(made).partition("Today and the last day")[0]
 
 
 CAUSE = {
@@ -148,7 +155,7 @@ def test_the_verdict_says_when_nobody_knows_how_many_are_lost() -> None:
     # When a stream or an object is missing, Then more may be lost than are counted
     for finding in ("pulse_missing", "object_missing", "objects_gone", "not_recorded"):
         told = verdict_of(("breach", finding), conserved=False)
-        assert "Not everything is accounted for. at least 0 lost" in told
+        assert "nothing proves the rest: nobody can count what is missing. at least 0 lost" in told
     assert "Not everything is accounted for. 0 lost" in verdict_of(("breach", "overdue"), conserved=False)
     # And when nothing was sent that could show it, Then it does not say that all is well
     told = verdict_of(("notice", "pulse_not_sent"), conserved=True)

@@ -196,6 +196,9 @@ def test_broken_records_end_with_a_status_and_all_reports_and_names_cannot_break
     with caplog.at_level(logging.INFO), pytest.raises(SystemExit) as ended:
         job.main([*argv, *days], master="local[2]")
     assert ended.value.code == job.BROKEN
+    # (its steps count to their number)
+    assert "[10/10] Drawing the report: " in caplog.text
+    assert "[11/" not in caplog.text
     assert "BROKEN: 30 deliveries owed for 30 messages = 30 delivered; 0 unexpected; 1 findings" in caplog.text
     # Then the page exists, says what is wrong, and shows the names literally
     html = (tmp_path / "out/reports/2026-11-18_2026-11-18/report.html").read_text()
