@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from pushhub.base.ports import PushRequest
+from pushhub.base.ports import Clock, PushRequest
 from pushhub.cloud.clock import SystemClock
 from pushhub.egress.lookup import NameLookup
 from pushhub.egress.sender import GuardedSender
@@ -23,10 +23,11 @@ def sender(
     ca_file: str | None = None,
     threads: int = 4,
     idle_limit_s: float = 50.0,
+    clock: Clock | None = None,
 ) -> Iterator[GuardedSender]:
     """A sender that is closed at the end."""
     made = GuardedSender(
-        now=SystemClock().now,
+        now=(clock or SystemClock()).now,
         allowed_targets=allowed,
         lookup=lookup,
         ca_file=ca_file,
