@@ -38,6 +38,9 @@ FILE_BYTES = 256 * 1024 * 1024
 PARQUET_PER_GZIP = 1.3
 """Bytes of Parquet that a byte of gzip JSON lines becomes; measured in ``docs/figures/records.md``."""
 
+TASK_BYTES = 4 * 1024 * 1024
+"""Gzip JSON lines worth a task of their own: some seconds of parsing."""
+
 UNLISTED = "all objects (no list of them was kept)"
 """What is gone if not even a manifest says so."""
 
@@ -96,7 +99,7 @@ class DayIntake:
 def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[date]) -> list[DayIntake]:
     """Compact every day whose raw objects have changed, and empty days that have none any more.
 
-    Days are processed concurrently, each with as few tasks as it will have files, so nothing is shuffled.
+    Days are processed concurrently, each with as many tasks as it will have files, so nothing is shuffled.
 
     Args:
         records: Folder that holds ``dt=...``.
@@ -272,8 +275,8 @@ def _parse_day(
         .observe(counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"), _no_records())
     )
     size = sum(each.size for each in raw.values())
-    files = max(1, round(size * PARQUET_PER_GZIP / FILE_BYTES))
-    written = write_beside(usable(lines).coalesce(files), layout.records, day)
+    tasks = tasks_of(size, spark.sparkContext.defaultParallelism)
+    written = write_beside(usable(lines).coalesce(tasks), layout.records, day)
     seen = counts.get
     _keep_rejected(spark, path, f"{layout.rejected}/dt={day}", day, any_now=seen["rejected"] > 0)
     found = _by_object(seen["no_records"])
@@ -295,6 +298,16 @@ def _parse_day(
         links={name: by for name, by in named_objects(found).items() if name not in here},
     )
     return intake, written
+
+
+def tasks_of(size: int, cores: int) -> int:
+    """How many tasks parse a day, and so how many files it has: as few as make files of :data:`FILE_BYTES`, but as many
+    as there are cores if there is enough to do.
+
+    Args:
+        size: Bytes of its objects.
+    """
+    return max(1, round(size * PARQUET_PER_GZIP / FILE_BYTES), min(cores, size // TASK_BYTES))
 
 
 def _no_records() -> Column:

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.compaction import left_by_erasures
+from glue_jobs.delivery_report.compaction import FILE_BYTES, TASK_BYTES, left_by_erasures, tasks_of
 from glue_jobs.delivery_report.intake import (
     IncompleteObject,
     expected_records,
@@ -117,3 +117,19 @@ def test_records_that_an_erasure_took_out_are_not_missed(tmp_path: Path) -> None
     # And one record less than that is missed
     [found_less, _] = incomplete_objects(sources, dict.fromkeys(sources, 1), {}, left)
     assert (found_less.expected, found_less.used) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("size", "cores", "tasks"),
+    [
+        (0, 2, 1),
+        (TASK_BYTES, 16, 1),
+        # A day of 650,000 records, some 40 MB, is parsed by all cores
+        (10 * TASK_BYTES, 8, 8),
+        (10 * TASK_BYTES, 16, 10),
+        # A day so large that its files ask for more tasks has these
+        (8 * FILE_BYTES, 4, 10),
+    ],
+)
+def test_a_day_is_parsed_by_as_many_tasks_as_there_are_cores(size: int, cores: int, tasks: int) -> None:
+    assert tasks_of(size, cores) == tasks
