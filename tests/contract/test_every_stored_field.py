@@ -18,6 +18,7 @@ from tests.contract.filled import Filler, alternatives, hints, is_record, reacha
 from tests.fakes.credentials import credentials
 
 import pushhub
+from pushhub.base.json_text import Verbatim
 from pushhub.cloud.table import Item, number, text
 from pushhub.engine.model.circuit import Health
 from pushhub.engine.model.delivery import Delivery
@@ -80,6 +81,8 @@ FIXED: dict[tuple[type, str], Any] = {
     (IndexEntry, "expires_at"): 1_795_000_000_000,
     (Entry, "position"): 5,
     (Entry, "bucket"): 6,
+    # Numbers that are not whole keep their text.
+    (Parameter, "value"): {"text": "ä", "whole": 3, "list": [True, None, Verbatim("0.5")]},
     # Queues of protocols have these, and are not stored.
     (Subscriber, "attached"): {},
     (PushSettings, "find"): None,
