@@ -39,3 +39,14 @@ def test_nesting_is_found_without_parsing(value: Any, levels: int) -> None:
 def test_a_string_without_an_end_is_read_once(body: str) -> None:
     """A string that was tried again from each of its quotation marks would take hours."""
     assert not is_deeper(body.encode(), 1)
+
+
+@pytest.mark.parametrize("levels", [1, 7, 15, 16, 17, 99, 100])
+@pytest.mark.parametrize("opening", ["[", '{"":', '[{"":'])
+def test_whole_documents_are_as_deep_as_they_are(opening: str, levels: int) -> None:
+    # Given documents that are well formed, side by side, of about the depth that is allowed
+    for times in range(1, 120):
+        inner = '"[]"' if opening.endswith(":") else ""
+        closing = "".join({"[": "]", "{": "}"}[each] for each in reversed(opening) if each in "[{")
+        text = ",".join([opening * times + inner + closing * times] * 3)
+        assert is_deeper(f"[{text}]".encode(), levels) == (_depth(f"[{text}]") > levels)
