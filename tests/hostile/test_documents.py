@@ -5,7 +5,6 @@ a new one fails here until it is tried, too.
 from __future__ import annotations
 
 import ast
-import base64
 import gzip
 import io
 import json
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 import pytest
@@ -24,10 +23,11 @@ from cli.carried import Folder
 from cli.commands import queues
 from cli.erasing import _is_of
 from tests.architecture.test_layers import LAYER, ROOT
+from tests.fakes.credentials import credentials
 from tests.hostile.documents import DOCUMENTS
 from tests.web.protocols import Served, served
 
-from cli import replaying, rest, senders, signatures
+from cli import archived, foreseen, replaying, rest, senders, signatures
 from pushhub.base import json_text
 from pushhub.base.errors import HubError
 from pushhub.base.oauth import TokenRefused, read_token
@@ -36,18 +36,20 @@ from pushhub.base.verdict import Answer
 from pushhub.engine.model import search
 from pushhub.engine.store import s3_past
 from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.store._items import decode_parameter
 from pushhub.hub.wire import answer as hub_answer
 from pushhub.hub.wire import discovery, objects
 from pushhub.hub.wire.fields import Fields
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.views import _answered
+from pushhub.ironmq.api.description import DESCRIPTION as IRONMQ_DESCRIPTION
 from pushhub.ironmq.model.spans import rejected_spans
 from pushhub.ironmq.wire.cloud_events import webhook_trace
 from pushhub.notifications.wire import publish, requests, subscriptions, url
-from pushhub.notifications.wire.tokens import Tokens
 from pushhub.web import audit, mcp
 from pushhub.web import json as web_json
 from pushhub.web.http import Request
+from pushhub.web.misspelt import Misspelt
 from pushhub.webhooks.model.cloud_events import CloudEvent
 from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.wire import message
@@ -199,6 +201,7 @@ def asked_over_rest(body: bytes) -> object:
 
     class Given:
         status_code = 200
+        headers: ClassVar[dict[str, str]] = {}
 
         def iter_content(self, _: int) -> Iterator[bytes]:
             yield body
@@ -220,8 +223,17 @@ def asked_over_rest(body: bytes) -> object:
         return str(odd)
 
 
-def _base64(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+def stored_parameter(body: bytes) -> object:
+    """A parameter's item with the document as its value."""
+    value = body.decode(errors="replace")
+    item = {"name": {"S": "a"}, "value": {"S": value}, "data_type": {"S": "list"}, "as_of": {"N": "1"}}
+    return decode_parameter(item, "p", credentials())
+
+
+def of_parameters(body: bytes) -> object:
+    """An answer that sets a parameter, with the document as its value."""
+    head = b'{"message_id": "%s", "parameters": [{"name": "a", "value": ' % (b"5" * 24)
+    return hub_answer.read_answer(answered(head + body + b"}]}"), object_id="5" * 24, mapping=MAPPING, polled=None)
 
 
 def mcp_answer(body: bytes) -> object:
@@ -242,6 +254,10 @@ PLACES: Mapping[str, Driver] = {
     "pushhub.hub.wire.objects.read_pushed": asked("hub", "POST", "/api/stores/{project}/messages"),
     "pushhub.hub.api.call.HubCall._in_body": asked("hub", "POST", "/api/stores/{project}/parameters"),
     "pushhub.hub.wire.objects._typed": as_text(parameter("list")),
+    "pushhub.hub.wire.objects._number": as_text(parameter("float")),
+    "pushhub.web.misspelt.Misspelt.__call__": lambda body: Misspelt(lambda: IRONMQ_DESCRIPTION)(
+        "ironmq.put_queue", body
+    ),
     "pushhub.hub.wire.fields.Fields._parsed": as_text(lambda text: Fields({"a": f"[{text}]"}).texts("a", most=10)),
     "pushhub.notifications.wire.publish.parse_drafts": asked("notifications", "POST", "/notification2/notifications"),
     "pushhub.notifications.wire.requests.parse_token_request": lambda body: requests.parse_token_request(body, "p"),
@@ -258,9 +274,6 @@ PLACES: Mapping[str, Driver] = {
     "pushhub.web.audit._content": audit._content,
     "pushhub.ironmq.wire.cloud_events.webhook_trace": lambda body: webhook_trace(
         body, {"content-type": "application/cloudevents+json"}
-    ),
-    "pushhub.notifications.wire.tokens._object": lambda body: Tokens(lambda: [b"s"]).check(
-        ".".join(_base64(each) for each in (body, body, b"x")), 0
     ),
     # Messages, looked into
     "pushhub.engine.model.search._parsed": lambda body: search.field_values(["a", "a.b"], body, {}),
@@ -282,6 +295,7 @@ PLACES: Mapping[str, Driver] = {
         read_token(answered(body, 400)),
     ],
     "pushhub.hub.wire.answer._success": of_service(200),
+    "pushhub.hub.wire.answer._parameters": of_parameters,
     "pushhub.hub.wire.answer._refusal": of_service(500),
     "pushhub.hub.wire.discovery.read_description": lambda body: discovery.read_description(answered(body)),
     "pushhub.hub.wire.views._answered": lambda body: _answered(_Recorded(body)),  # type: ignore[arg-type]
@@ -295,11 +309,26 @@ PLACES: Mapping[str, Driver] = {
     "cli.exporting.Exporting._of_days": unread(json_text.lines),
     "cli.erasing.Erasing._lines": json_text.split,
     "cli.erasing._record": lambda body: _is_of(body + b"p", "p"),
+    # What somebody wrote once, as it was stored
+    "pushhub.hub.store._items.decode_parameter": lambda body: decode_parameter(
+        {
+            "name": {"S": "a"},
+            "value": {"S": body.decode(errors="replace")},
+            "data_type": {"S": "list"},
+            "as_of": {"N": "1"},
+        },
+        "p",
+        credentials(),
+    ),
     # The command line: files, and what other servers answer
     "cli.carried.Folder.lines": lambda body: folder("a.gz", lambda place: place.lines("a.gz"))(gzip.compress(body)),
     "cli.carried.Folder.state": folder("begun.json", Folder.state),
     "cli.commands.queues._read": file_of(queues._read),
     "cli.commands.webhooks.set_signatures": json_text.read,
+    "cli.archived.numbered": lambda body: folder("a.gz", lambda place: [*archived.numbered(place, "a.gz")])(
+        gzip.compress(body)
+    ),
+    "cli.foreseen._fields": as_text(lambda text: foreseen._fields({"a": text})),
     "cli.replaying.Failed.of": as_text(replaying.Failed.of),
     "cli.rest.Rest.call": asked_over_rest,
     "cli.rest._message": refused_by_a_hub,

@@ -272,7 +272,7 @@ def _delay(value: Any) -> int:
     return math.ceil(value)
 
 
-def _read_each(fields: dict[str, Any], name: str, limit: int, read: Callable[[Any], _T]) -> tuple[_T, ...]:
+def _read_each(fields: dict[str, Any], name: str, limit: int, reader: Callable[[Any], _T]) -> tuple[_T, ...]:
     """Every element of an array in the answer; null and absent are empty."""
     items = fields.get(name)
     if items is None:
@@ -284,7 +284,7 @@ def _read_each(fields: dict[str, Any], name: str, limit: int, read: Callable[[An
     found: list[_T] = []
     for index, item in enumerate(items):
         try:
-            found.append(read(item))
+            found.append(reader(item))
         except Invalid as error:
             raise _Unusable(f"{name}[{index}] {error.message}") from error
     return tuple(found)
