@@ -19,9 +19,9 @@ from pushhub.base.json_text import (
     NotJson,
     Unread,
     Verbatim,
-    elements,
     lines,
     members,
+    members_of_each,
     object_of,
     read,
     read_words,
@@ -156,14 +156,21 @@ def test_the_parts_of_a_text_are_the_text(value: dict[str, Any], spaced: bool) -
     found = members(f" \n{text}\t")
     assert {name: read(each) for name, each in found.items()} == value
     assert read(object_of(found)) == value
-    parts = [*value.values()]
-    assert [read(each) for each in elements(f"\n{write(parts, spaced=spaced)} ")] == parts
 
 
 def test_the_parts_of_a_text_are_as_they_were_written() -> None:
     assert members('{ "a" : 19.90 , "\\u0062": {"x" :1}\n}') == {"a": "19.90", "b": '{"x" :1}'}
-    assert elements('[ 1.0 ,\n{"a": 1}, [ ]]') == ["1.0", '{"a": 1}', "[ ]"]
-    assert (members("{ }"), elements("[ ]")) == ({}, [])
+    assert members_of_each('[ {"a": 1.0 } ,\n{"b":"}]"}, { }]') == [{"a": "1.0"}, {"b": '"}]"'}, {}]
+    assert (members("{ }"), members_of_each("[ ]")) == ({}, [])
+
+
+@given(st.lists(st.dictionaries(st.text(), VALUES, max_size=5), max_size=5), st.booleans(), st.booleans())
+def test_the_members_of_each_object_are_those_of_it_alone(
+    value: list[dict[str, Any]], spaced: bool, ascii_only: bool
+) -> None:
+    text = f"\n{write(value, spaced=spaced, ascii_only=ascii_only)} "
+    assert members_of_each(text) == [members(write(each, spaced=spaced, ascii_only=ascii_only)) for each in value]
+    assert [{name: read(own) for name, own in each.items()} for each in members_of_each(text)] == value
 
 
 BREAKS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"

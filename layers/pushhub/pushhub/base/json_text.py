@@ -39,6 +39,8 @@ _VERBATIM_STEPS = 2
 """A number is read, written by way of a mark, and inserted there."""
 _SPACES = " \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]*")
+_NAME = re.compile(r'[ \t\r\n]*+,?+[ \t\r\n]*+"((?:[^"\\]|\\.)*+)"[ \t\r\n]*+:[ \t\r\n]*+')
+"""The name of a member of an object that was read before: from the end of the value before it up to its own value."""
 _scanned = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 """A value from a place on, and where it ends."""
 
@@ -142,34 +144,36 @@ def members(text: str) -> dict[str, str]:
     Args:
         text: A JSON object that was read before.
     """
-    found: dict[str, str] = {}
-    place = _behind_space(text, text.index("{") + 1)
-    while text[place] == '"':
-        name, place = json.decoder.scanstring(text, place + 1, True)  # type: ignore[attr-defined]
-        start = _behind_space(text, _behind_space(text, place) + 1)
-        _, end = _scanned(text, start)
-        found[name] = text[start:end]
-        place = _behind_space(text, end)
-        if text[place] == ",":
-            place = _behind_space(text, place + 1)
-    return found
+    return _members_at(text, text.index("{"))[0]
 
 
-def elements(text: str) -> list[str]:
-    """The elements of a JSON array, each as its own text.
+def members_of_each(text: str) -> list[dict[str, str]]:
+    """The members of each object in a JSON array, as :func:`members` has them.
 
     Args:
-        text: A JSON array that was read before.
+        text: A JSON array of objects that was read before.
     """
-    found: list[str] = []
+    found: list[dict[str, str]] = []
     place = _behind_space(text, text.index("[") + 1)
     while text[place] != "]":
-        _, end = _scanned(text, place)
-        found.append(text[place:end])
+        each, end = _members_at(text, place)
+        found.append(each)
         place = _behind_space(text, end)
         if text[place] == ",":
             place = _behind_space(text, place + 1)
     return found
+
+
+def _members_at(text: str, start: int) -> tuple[dict[str, str], int]:
+    """The members of the object that begins at a place, and where it ends."""
+    found: dict[str, str] = {}
+    end = start + 1
+    while name := _NAME.match(text, end):
+        value = name.end()
+        _, end = _scanned(text, value)
+        written = name[1]
+        found[json.loads(f'"{written}"') if "\\" in written else written] = text[value:end]
+    return found, _behind_space(text, end) + 1
 
 
 def _behind_space(text: str, place: int) -> int:

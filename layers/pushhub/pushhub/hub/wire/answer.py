@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushhub.base.errors import Invalid
-from pushhub.base.json_text import Verbatim, elements, members, read, write
+from pushhub.base.json_text import Verbatim, members, members_of_each, read, write
 from pushhub.base.numerals import whole
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.hub.model.message import is_message_type
@@ -295,7 +295,7 @@ def _children(fields: dict[str, Any], text: str | None) -> tuple[Child, ...]:
     children = _read_each(fields, "messages", MAX_CHILDREN, read_child)
     if not children or text is None:
         return children
-    own = (members(each) for each in elements(members(text)["messages"]))
+    own = members_of_each(members(text)["messages"])
     return tuple(
         replace(
             child,
@@ -311,8 +311,8 @@ def _parameters(fields: dict[str, Any], text: str | None) -> tuple[ReturnedParam
     found = _read_each(fields, "parameters", MAX_PARAMETERS, _read_parameter)
     if not found or text is None:
         return found
-    own = (members(each)["value"] for each in elements(members(text)["parameters"]))
-    return tuple(replace(each, value=read(value, exact=True)) for each, value in zip(found, own, strict=True))
+    own = members_of_each(members(text)["parameters"])
+    return tuple(replace(each, value=read(texts["value"], exact=True)) for each, texts in zip(found, own, strict=True))
 
 
 def read_child(item: Any) -> Child:

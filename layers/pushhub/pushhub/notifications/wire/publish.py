@@ -6,14 +6,17 @@ import base64
 import binascii
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
-from pushhub.base.json_text import NotJson, elements, members, read, write
+from pushhub.base.json_text import NotJson, members, members_of_each, read, write
 from pushhub.notifications.model.subscription import APIS
 from pushhub.notifications.model.topic import COMMIT_NOTIFICATIONS
 from pushhub.notifications.wire.subscriptions import parse_source_id
 from pushhub.web.json import Fields, parse_value, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _BREAKS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 """What Unicode, or Python, calls the end of a line."""
@@ -59,12 +62,13 @@ def parse_drafts(body: bytes) -> list[Draft]:
     given = value if many else [value]
     if not 1 <= len(given) <= COMMIT_NOTIFICATIONS:
         raise Invalid(f"An array must hold 1 to {COMMIT_NOTIFICATIONS} notifications")
-    return [_draft(each, own) for each, own in zip(given, elements(text) if many else [text], strict=True)]
-
-
-def _draft(fields: object, own: str) -> Draft:
-    if not isinstance(fields, dict):
+    if not all(isinstance(each, dict) for each in given):
         raise Invalid("A notification must be a JSON object")
+    texts = members_of_each(text) if many else [members(text)]
+    return [_draft(each, own) for each, own in zip(given, texts, strict=True)]
+
+
+def _draft(fields: Fields, own: Mapping[str, str]) -> Draft:
     api = fields.get("api")
     if api not in APIS:
         raise Invalid(f"api must be one of {', '.join(APIS)}")
@@ -81,7 +85,7 @@ def _draft(fields: object, own: str) -> Draft:
         source=parse_source_id(source),
         action=action,
         data=fields.get("data"),
-        own=members(own).get("data", ""),
+        own=own.get("data", ""),
         base64_data=_base64_data(fields),
     )
 
