@@ -171,6 +171,9 @@ def test_the_page_is_typed_line_by_line(installed: Installed, hub: ServedHub) ->
     for line in lines:
         if line.startswith("pip install"):
             continue
+        if line == "pushhub replay errors":
+            # Somebody has put the receiver right.
+            world.sender.script("https://shop.example/in", 200)
         environment = {"PATH": f"{installed.folder / 'bin'}:/usr/bin:/bin", "HOME": str(installed.home)}
         done = subprocess.run(
             ["/bin/sh", "-c", line],
@@ -182,7 +185,7 @@ def test_the_page_is_typed_line_by_line(installed: Installed, hub: ServedHub) ->
         )
         assert done.returncode == 0, (line, done.stderr)
         world.run(seconds=5)
-    assert len(world.sender.requests_to("https://shop.example/in")) == 1 + 2
+    assert len(world.sender.requests_to("https://shop.example/in")) == 1 + 1
 
 
 def test_a_running_stack_is_found(installed: Installed, hub: ServedHub) -> None:

@@ -221,7 +221,7 @@ def test_names_of_queues_complete(hub: ServedHub, typed: Typed) -> None:
     [
         ((302, b""), "the hub says 302: no reason given"),
         ((422, b'{"error": "Invalid object.", "errors": {"url": ["odd"]}}'), 'Invalid object. {"url": ["odd"]}'),
-        ((422, b'{"detail": [{"loc": ["body"], "msg": "odd"}]}'), '"msg": "odd"'),
+        ((422, b'{"detail": [{"loc": ["body"], "msg": "odd"}]}'), "the hub says 422: odd (body)"),
         ((500, b"<html>\x1b[2J"), "<html>"),
         ((500, b"[]"), "the hub says 500"),
     ],
