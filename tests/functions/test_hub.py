@@ -150,9 +150,11 @@ def test_a_push_is_the_same_to_ingest_and_to_control(functions: Functions, path:
     assert (refused[0]["statusCode"], refused[0]["headers"]["Allow"]) == (405, "OPTIONS, POST")
 
 
-@pytest.mark.parametrize(("method", "status"), [("GET", 302), ("HEAD", 302), ("POST", 404)])
-def test_the_base_url_leads_a_browser_to_the_console(functions: Functions, method: str, status: int) -> None:
-    event = request("", method, "") | {"rawPath": "/"}
+@pytest.mark.parametrize(
+    ("accept", "status"), [("text/html,application/xhtml+xml", 302), ("*/*", 404), ("application/json", 404)]
+)
+def test_the_base_url_leads_a_browser_to_the_console(functions: Functions, accept: str, status: int) -> None:
+    event = request("", "GET", "") | {"rawPath": "/", "headers": {"accept": accept}}
     answer = as_json(functions.invoke("control", event))
     assert answer["statusCode"] == status
     assert answer["headers"].get("Location") == ("/console" if status == 302 else None)

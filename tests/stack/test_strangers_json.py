@@ -183,11 +183,11 @@ def test_notifications_come_out_as_they_were_published(stack: RunningStack) -> N
     assert asyncio.run(consumed()).endswith(f"\n\n{data}")
 
 
-def test_a_line_separator_in_a_name_and_a_damaged_object_stop_no_command(
+def test_a_line_separator_in_a_name_and_a_damaged_object_do_not_stop_a_rebuild(
     stack: RunningStack, project: ProjectClient, recorder: Recorder
 ) -> None:
-    """Given a record of a queue with U+2028 in its name, and an object that was cut off, when an operator rebuilds or
-    simulates, then the rest is read, and what is not is named.
+    """Given a record of a queue with U+2028 in its name, and an object that was cut off, when an operator rebuilds,
+    then the rest is read, and what is not is named.
     """
     queue = unique("orders\u2028new")
     endpoint = recorder.endpoint()
@@ -209,22 +209,15 @@ def test_a_line_separator_in_a_name_and_a_damaged_object_stop_no_command(
     key, whole = next(iter(found.items()))
     cut = f"{key.rpartition('/')[0]}/cut-1-2-1.json.gz"
     s3.put_object(Bucket=bucket, Key=cut, Body=whole[: len(whole) // 2])
-    for words in (
-        ("rebuild", "--since", day, "--dry-run"),
-        ("simulate", "policy", "--replay", "s", "--queue", queue, "--since", day),
-    ):
-
-        def run(words: tuple[str, ...] = words) -> subprocess.CompletedProcess[str] | None:
-            done = _command(stack, *words)
-            # Records come some seconds later.
-            return done if "no attempt to" not in done.stderr else None
-
-        done = until(run, WAIT_S, lambda: "it did not come")
-        assert "Traceback" not in done.stderr
-        assert f"passed over: {cut}: ends too early: only its beginning is read" in done.stderr, done.stderr
-        assert "could not be read" in done.stderr
-        assert done.returncode == (1 if words[0] == "rebuild" else 0), done.stderr
-    s3.delete_object(Bucket=bucket, Key=cut)
+    try:
+        done = _command(stack, "rebuild", "--since", day, "--dry-run")
+    finally:
+        # Other tests read this bucket, too.
+        s3.delete_object(Bucket=bucket, Key=cut)
+    assert "Traceback" not in done.stderr
+    assert f"passed over: {cut}: ends too early: only its beginning is read" in done.stderr, done.stderr
+    assert "could not be read" in done.stderr
+    assert done.returncode == 1, done.stderr
 
 
 def _command(stack: RunningStack, *words: str) -> subprocess.CompletedProcess[str]:

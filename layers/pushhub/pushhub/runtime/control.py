@@ -50,10 +50,11 @@ ADDRESSES = {"/.well-known/webhook-source-ips.json/": _addresses}
 
 
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer an HTTP API event with the API that its path belongs to. Whoever opens the hub's base URL in a browser is
-    led to the console.
+    """Answer an HTTP API event with the API that its path belongs to. A browser in which somebody opens the hub's base
+    URL is led to the console; other clients are told that there is nothing.
     """
-    if event.get("rawPath") in ("", "/") and event["requestContext"]["http"]["method"] in ("GET", "HEAD"):
+    wanted = (event.get("headers") or {}).get("accept", "")
+    if event.get("rawPath") in ("", "/") and "text/html" in wanted:
         return {"statusCode": 302, "headers": {"Location": "/console"}, "body": "", "isBase64Encoded": False}
     with in_time(event, context):
         return handle(
