@@ -15,6 +15,7 @@ from tests.fakes.credentials import credentials
 from tests.fakes.hub import FakeHubSettings
 
 from pushhub.base.errors import Conflict
+from pushhub.base.json_text import Verbatim
 from pushhub.hub.model.filters import Filter, MatchRule, Operator
 from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
@@ -149,7 +150,7 @@ def parameter(name: str, value: object, as_of: int = NOW, data_type: DataType = 
     return Parameter(project=PROJECT, name=name, value=value, data_type=data_type, as_of=as_of)
 
 
-@pytest.mark.parametrize("value", ["", "größe", 5, 1.5, True, None, [{"standard": "GROUND"}], {"a": [1]}])
+@pytest.mark.parametrize("value", ["", "größe", 5, Verbatim("1.50"), True, None, [{"standard": "GROUND"}], {"a": [1]}])
 def test_parameter_values_are_kept_as_they_are(settings: HubSettings, value: object) -> None:
     assert settings.set_parameter(parameter("acme.x", value))
     [stored] = settings.parameters(PROJECT)

@@ -327,6 +327,5 @@ def test_records_may_post_the_spans_of_attempts_as_messages_and_nothing_else(fun
         "PutObject",
         "UpdateItem",
         "UpdateItem",
-        "UpdateItem",
         "PutItem",
     ]
