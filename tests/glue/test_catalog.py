@@ -22,7 +22,7 @@ TEMPLATE = (Path(__file__).parents[2] / "stacks" / "report.yaml").read_text(enco
     [("records", CURATED), ("deliveries", KEPT_DELIVERY), ("attempts_hourly", HOURLY), ("findings", FINDING)],
 )
 def test_a_table_has_the_columns_of_its_schema_in_their_order(table: str, schema: StructType) -> None:
-    (section,) = re.findall(rf"TableInput:\n +Name: {table}\n.*?Columns:\n((?: +- .*\n)+)", TEMPLATE, re.DOTALL)
+    (section,) = re.findall(rf"\n +Name: {table}\n.*?Columns:\n((?: +- [^\n]*\n)+)", TEMPLATE, re.DOTALL)
     columns = re.findall(r"\{Name: (\w+), Type: ([\w<>]+)\}", section)
     assert columns == [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
