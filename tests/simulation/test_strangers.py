@@ -115,8 +115,8 @@ def test_a_run_notices_a_change_and_knows_what_it_reaches(forks: Forks) -> None:
     reached = {(module, line) for module, line, _ in calm["reached"]}
     [change] = [
         each
-        for each in candidates(["pushhub.engine.push"])
-        if each.operator == "condition" and each.told().startswith("if _is_void(received, ")
+        for each in candidates(["pushhub.engine.model.ledger"])
+        if each.operator == "condition" and each.told().startswith("if received.is_void(")
     ]
     assert (change.module, change.line) in reached
     # Then promises are broken
@@ -146,7 +146,7 @@ def test_what_a_module_states_needs_a_process_of_its_own(forks: Forks) -> None:
 
 def test_a_test_notices_a_change_of_what_it_reaches() -> None:
     # Given a rule of a package, when it is changed, then the test that notices is named
-    change = next(each for each in candidates(["pushhub.base.der"]) if each.operator == "condition")
+    change = next(each for each in candidates(["pushhub.base.nesting"]) if each.operator == "condition")
     noticed = noticed_by(change)
     assert noticed is not None
     assert noticed.startswith("tests/base/")
@@ -156,10 +156,10 @@ def test_a_test_notices_a_change_of_what_it_reaches() -> None:
 
 def test_the_command_draws_from_any_package_and_says_which_suite_noticed(capsys: pytest.CaptureFixture[str]) -> None:
     # Given a rule, when three of its changes are drawn by a seed, and only tests are asked
-    arguments = ["--of", "pushhub.base.der", "--suites", "tests", "--most", "3", "--seed", "5", "--processes", "1"]
+    arguments = ["--of", "pushhub.base.nesting", "--suites", "tests", "--most", "3", "--seed", "5", "--processes", "1"]
     main(arguments)
     # Then each is named, with the test that noticed it
-    told = [line.split() for line in capsys.readouterr().out.splitlines() if "pushhub.base.der#" in line]
+    told = [line.split() for line in capsys.readouterr().out.splitlines() if "pushhub.base.nesting#" in line]
     assert len(told) == 3
     noticed = [line for line in told if line[0] == "tests"]
     assert noticed
