@@ -16,13 +16,13 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from pushhub.engine.model import backoff, record
+from pushhub.engine.model import record
 
 SOURCES: Final = Path(__file__).parent
 
-OF_THE_LAYER: Final = (backoff, record)
-"""The record's fields and the waits of retry policies are defined in the functions' layer, which Glue does not have:
-these modules of it, which import nothing else of it, are packed with the job.
+OF_THE_LAYER: Final = (record,)
+"""The record's fields are defined in the functions' layer, which Glue does not have: this module of it, which imports
+nothing else of it, is packed with the job.
 """
 
 PACKED: Final = (".py", ".html", ".css")
