@@ -139,6 +139,17 @@ def test_what_only_pull_queues_have_ends_and_clearing_clears_what_is_left(hub: H
     assert "left" not in hub.call("GET", "/queues/q").body["queue"]
 
 
+def test_what_a_failed_request_had_reserved_is_moved_by_the_next_one_at_once(hub: Hub, world: World) -> None:
+    # Given a conversion of which one message could not be put into what is pushed
+    hub.post("q", *(f"{n}" for n in range(10)))
+    failed = convert(hub.struck(FaultPlan(Fault.FAILS, at=3, of="pull.delete"), "pull"))
+    assert failed.status == 500
+    # When the same request comes again, Then nothing waits for a reservation that nobody has any more
+    assert convert(hub).body["queue"]["left"] == 0
+    world.run(seconds=5)
+    assert set(pushed(world)) == {f"{n}".encode() for n in range(10)}
+
+
 @pytest.mark.parametrize("fault", [*Fault])
 def test_a_failure_in_the_middle_loses_nothing_and_the_request_can_be_repeated(fault: Fault) -> None:
     for at in range(1, 100):

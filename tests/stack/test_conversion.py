@@ -67,16 +67,13 @@ def test_nothing_is_lost_when_a_queue_is_converted_under_producers_that_post_all
         settings = {"convert": True, "push": {"subscribers": subscribers, "retries": 3}}
         answer = converted(project, queue, settings)
         assert answer["type"] == "multicast"
-        for _ in range(10):
-            if not answer["left"]:
-                break
-            answer = converted(project, queue, settings)
+        # What a request that died had reserved is free again after a minute
+        until(lambda: converted(project, queue, settings)["left"] == 0 or None, 150, lambda: "something is left")
         time.sleep(SECONDS / 2)
     finally:
         ends.set()
         for each in producers:
             each.join()
-    assert answer["left"] == 0
     # Then everything that was accepted is pushed, and nothing else
     arrived: list[str] = []
 

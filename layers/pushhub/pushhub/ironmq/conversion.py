@@ -7,9 +7,11 @@ it is, the queue says how much that is, and the same request goes on with it.
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Forbidden, MessageNotFound, TryLater
+from pushhub.base.errors import Forbidden, HubError, MessageNotFound, TryLater
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.keys import MessageKey
@@ -81,8 +83,27 @@ class Conversion(Component):
             )
             if not held:
                 break
-            for each in held:
-                self._move(queue, each)
+            self._move_batch(queue, held)
+
+    def _move_batch(self, queue: Queue, held: list[PullMessage]) -> None:
+        waiting = deque(held)
+        try:
+            while waiting:
+                self._move(queue, waiting[0])
+                waiting.popleft()
+        except Exception:
+            # Free again, so that the repeated request finds them and need not wait for the reservation's end.
+            for each in waiting:
+                self._give_back(queue, each)
+            raise
+
+    def _give_back(self, queue: Queue, held: PullMessage) -> None:
+        key = MessageKey(queue.project, queue.pull_uid, held.message.message_id)
+        # What cannot be given back now is free when its reservation ends.
+        with suppress(HubError):
+            self.pull.release(
+                key, reservation_id=held.reservation_id or "", delay_ms=0, now=self.clock.now(), counted=False
+            )
 
     def _move(self, queue: Queue, held: PullMessage) -> None:
         message = held.message
