@@ -216,7 +216,7 @@ class Outpost(_Sender):
         if kind != "webhook":
             return TheirEndpoint(uid=uid, fields={}, unfit=f"it sends to {kind}: make what takes its place by hand")
         topics = theirs.get("topics")
-        wanted = [topics] if isinstance(topics, str) else [each for each in topics or () if isinstance(each, str)]
+        wanted = [topics] if isinstance(topics, str) else _names(topics, "topics")
         types = None if "*" in wanted else wanted
         if types and any("*" in each for each in types):
             known = self._topics()
@@ -310,7 +310,7 @@ class Convoy(_Sender):
             if not isinstance(uid, str):
                 continue
             config, gets = _section(each, "filter_config"), found.setdefault(uid, _Gets())
-            gets.types |= {name for name in config.get("event_types") or ["*"] if isinstance(name, str)}
+            gets.types |= {*_names(config.get("event_types") or ["*"], "event types")}
             if _filters(config.get("filter")) or any(map(_filters, self._filters_of(each))):
                 gets.notes[_FILTERED] = None
             if each.get("function"):
@@ -531,15 +531,14 @@ def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
     uid, target, notes = text_of(theirs, "subscription_id"), _section(theirs, "target"), []
     if target.get("type") != "http" or str(target.get("method")).upper() != "POST":
         return TheirEndpoint(uid=uid, fields={}, unfit=f"requests here are POST, not {target.get('method')}")
-    given = theirs.get("labels") or {theirs.get("label_key"): theirs.get("label_value")}
-    labels = _texts(given)
-    widened = False
-    if theirs.get("labels") and len(labels) < len(theirs["labels"]):
+    given = theirs.get("labels")
+    labels = _texts(given or {theirs.get("label_key"): theirs.get("label_value")})
+    widened = bool(given) and (not isinstance(given, Mapping) or len(labels) < len(given))
+    if widened:
         notes.append("labels that are no texts are not copied, so it is disabled: set its channels, then enable it")
-        widened = True
     notes += _not_texts("headers", target.get("headers")) + _not_texts("metadata", theirs.get("metadata"))
     notes += not_copied([*_HOOK0_SUBSCRIPTION.left(theirs), *_HOOK0_TARGET.left(target)])
-    types = sorted(each for each in theirs.get("event_types") or () if isinstance(each, str))
+    types = sorted(_names(theirs.get("event_types"), "event types"))
     if not types:
         notes.append("it has no event type, so it is disabled")
     channel = "+".join(f"{_CHANNEL.sub('_', key)}:{_CHANNEL.sub('_', value)}" for key, value in sorted(labels.items()))
@@ -652,6 +651,13 @@ def _list(value: object, what: str) -> list[Mapping[str, Any]]:
     if not isinstance(value, Sequence) or not all(isinstance(each, Mapping) for each in value):
         raise click.ClickException(f"the answer is no list of {what}")
     return [*value]
+
+
+def _names(value: object, what: str) -> list[str]:
+    """The texts of a list; null is an empty one."""
+    if value is not None and not isinstance(value, list):
+        raise click.ClickException(f"the answer is no list of {what}")
+    return [each for each in value or () if isinstance(each, str)]
 
 
 def _section(value: object, name: str) -> Mapping[str, Any]:

@@ -46,11 +46,16 @@ class Typed:
         self.printed = ""
 
     def __call__(self, *words: str, code: int = 0, given: bytes = b"", person: bool = False) -> str:
+        assert self.ends(*words, given=given, person=person) == code, (self.errors, self.printed)
+        return self.printed
+
+    def ends(self, *words: str, given: bytes = b"", person: bool = False) -> int:
+        """The exit code of a command that may end in any way."""
         self._monkeypatch.setattr("sys.stdin", _Input(given, person=person))
-        assert run([*words]) == code, self._capsys.readouterr()
+        code = run([*words])
         printed = self._capsys.readouterr()
         self.errors, self.printed = printed.err, printed.out
-        return printed.out
+        return code
 
     def json(self, *words: str, code: int = 0, given: bytes = b"") -> Any:
         return json.loads(self(*words, "--json", code=code, given=given))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -433,6 +433,143 @@ def test_a_member_that_nobody_knows_is_named_wherever_it_is(
     told = typed("import", "--from", name, "--url", sender.url, "--json", *words)
     assert added
     assert [each for each in added if not re.search(rf"\b{each}\b", told)] == []
+
+
+COPIES = 12
+
+
+def several(thing: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A thing of a sender's, and others like it with ids of their own."""
+    made = []
+    for number in range(COPIES):
+        copy = json.loads(json.dumps(thing))
+        for name in ("id", "uid", "subscription_id", "name"):
+            if isinstance(copy.get(name), str):
+                copy[name] = f"{copy[name]}-{number}"
+        made.append(copy)
+    return made
+
+
+class OddAnswers:
+    """Answers of a sender in its documented form with some values that its users, or an enemy, have put there.
+
+    The same request is answered in the same way.
+    """
+
+    odd = (*VALUES, *TEXTS, *URLS, *NAMES, *KEYS, "*", "order.*", "**", {"filter": {"a": 1}}, [7], ["x", "x"])
+
+    def __init__(self, answers: Mapping[str, Any], chance: random.Random, rate: float) -> None:
+        self._answers = answers
+        self._chance = chance
+        self._rate = rate
+        self._known: dict[str, Any] = {}
+
+    def of(self, path: str) -> Callable[[dict[str, str]], Any]:
+        found = self._answers[path]
+
+        def answer(query: dict[str, str]) -> Any:
+            key = f"{path} {json.dumps(query, sort_keys=True)}"
+            if key not in self._known:
+                self._known[key] = self._changed(found(query) if callable(found) else found)
+            return self._known[key]
+
+        return answer
+
+    def _changed(self, value: Any, inside: bool = False) -> Any:
+        if inside and self._chance.random() < self._rate:
+            return self._chance.choice(self.odd)
+        if isinstance(value, list):
+            return [self._changed(each, inside) for each in value]
+        if isinstance(value, dict):
+            # Where one page follows another is not changed: the lists would end there.
+            kept = {name: each for name, each in value.items() if "pagina" in name}
+            things = {name: self._changed(each, inside or name not in LISTS) for name, each in value.items()}
+            return things | kept
+        return value
+
+
+LISTS = ("models", "data", "content")
+
+
+def filled_outpost(sender: Sender) -> None:
+    destination = outpost(sender)
+    sender.answers["/api/v1/tenants/one/destinations"] += several(destination)
+
+
+def filled_convoy(sender: Sender) -> None:
+    first = convoy(sender)
+    root = "/api/v1/projects/p1"
+    listed = [*several(first), *several({**first, "owner_id": ""})]
+    names = ["order.paid", "*", "order.sent"]
+    subscriptions = [
+        {
+            "uid": f"more-{number}",
+            "endpoint_metadata": {"uid": each["uid"]},
+            "filter_config": {"event_types": [names[number % 3]], "filter": {"body": {}, "headers": {}}},
+        }
+        for number, each in enumerate(listed)
+    ]
+    end = {"has_next_page": False}
+    sender.answers[f"{root}/endpoints"] = {"data": {"content": listed, "pagination": end}}
+    sender.answers[f"{root}/subscriptions"] = {"data": {"content": subscriptions, "pagination": end}}
+
+
+def filled_hook0(sender: Sender) -> None:
+    sender.answers["/api/v1/subscriptions"] = several(hook0(sender))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 28])
+@pytest.mark.parametrize("name", ["outpost", "convoy", "hook0"])
+def test_a_dry_run_says_what_a_run_does_whatever_another_sender_answers(
+    world: WebhooksWorld, sender: Sender, typed: Typed, name: str, seed: int
+) -> None:
+    # Given another sender, some of whose values are odd; in every other seed many of them
+    fill_sender, words = {
+        "outpost": (filled_outpost, ()),
+        "convoy": (filled_convoy, ("--project", "p1")),
+        "hook0": (filled_hook0, ("--project", "o")),
+    }[name]
+    fill_sender(sender)
+    fill(world, seed)
+    odd = OddAnswers(sender.answers, random.Random(f"{name} {seed}"), rate=0.01 if seed % 2 else 0.06)
+    sender.answers = {path: odd.of(path) for path in sender.answers}
+    before = state(world)
+
+    def told(*more: str) -> tuple[int, list[str], str]:
+        code = typed.ends("import", "--from", name, "--url", sender.url, "--json", *words, *more)
+        summary = typed.errors.removeprefix("would be, as this was a dry run: ")
+        return code, [line for line in typed.printed.split("\n") if line], summary
+
+    # When it is copied dry, and then for good
+    planned = told("--dry-run")
+    assert state(world) == before
+    # Then the run does what the dry run said, in the same words, and ends in the same way
+    assert told() == planned
+    assert planned[0] in (0, 1)
+    assert "Traceback" not in planned[2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_dry_run_says_what_becomes_of_qstashs_groups(hub: ServedHub, sender: Sender, typed: Typed, seed: int) -> None:
+    # Given groups of QStash, some of whose values are odd
+    group = {
+        "name": "orders",
+        "endpoints": [{"name": "crm", "url": "https://a.example/in"}, {"url": "https://b.example"}],
+    }
+    sender.answers = {
+        "/v2/topics": several(group),
+        "/v2/queues": [{"name": "slow", "parallelism": 2}],
+        "/v2/schedules": [{"scheduleId": "scd_1", "cron": "* * * * *", "destination": "https://a.example"}],
+    }
+    odd = OddAnswers({path: {"data": each} for path, each in sender.answers.items()}, random.Random(seed), rate=0.1)
+    sender.answers = {path: odd.of(path)({})["data"] for path in sender.answers}
+    words = ("import", "--from", "qstash", "--url", sender.url, "--json")
+    # When they are copied dry, and then for good
+    planned = typed.ends(*words, "--dry-run"), typed.printed
+    assert hub.writes == []
+    # Then each became what the dry run said
+    assert (typed.ends(*words), typed.printed) == planned
+    assert "Traceback" not in typed.errors
 
 
 def test_everything_that_this_hub_shows_is_known(organizations: Organizations) -> None:
