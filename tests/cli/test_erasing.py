@@ -53,6 +53,8 @@ ITEMS = [
     ("MessagesTable", "{p}#uid#1", "D#s0", {}),
     ("ScheduleTable", "HEALTH#{p}#uid#s0", "HEALTH", {}),
     ("ScheduleTable", "ACTIVITY#{p}", "2026-11-20T05:00:00Z", {}),
+    ("ScheduleTable", "LISTED#{p}#20800", "2-1#b", {}),
+    ("ScheduleTable", "VALUES#{p}#20800#0#0", "2-1#b", {}),
     ("ScheduleTable", "TOKEN#{p}#ep_1", "TOKEN", {}),
     ("ScheduleTable", "ENDS#ironmq", "001795000000000#{p}#q#s0#d", {}),
     ("ScheduleTable", "CIRCUITS#3", "{p}#uid#s0", {}),

@@ -18,6 +18,7 @@ from tests.contract.samples import OTHER_PROJECT, PROJECT
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
 from tests.fakes.activity import FakeActivity
 from tests.fakes.alerts import FakeAlertLevels, FakeAlerts
+from tests.fakes.catalogue import FakeCatalogue
 from tests.fakes.credentials import credentials
 from tests.fakes.past import FakePastSearches
 from tests.fakes.search import FakeSearchIndex
@@ -33,6 +34,7 @@ from pushhub.engine.ports import (
 )
 from pushhub.engine.store import dynamodb_schedule
 from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
+from pushhub.engine.store.dynamodb_catalogue import DynamoDBCatalogue
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_past import DynamoDBPastSearches
@@ -140,6 +142,7 @@ subscriber_store = both(FakeSubscribers, DynamoDBSubscribers, aws.SCHEDULE_TABLE
 activity_store = both(FakeActivity, DynamoDBActivity, aws.SCHEDULE_TABLE)
 alert_store = both(FakeAlerts, DynamoDBAlerts, aws.CONFIG_TABLE)
 alert_level_store = both(FakeAlertLevels, DynamoDBAlertLevels, aws.PULL_TABLE)
+catalogue = both(FakeCatalogue, DynamoDBCatalogue, aws.SCHEDULE_TABLE)
 search_index = both(FakeSearchIndex, DynamoDBSearchIndex, aws.SCHEDULE_TABLE)
 past_search_store = both(FakePastSearches, DynamoDBPastSearches, aws.SCHEDULE_TABLE)
 pull_store = both(FakePullStore, DynamoDBPullStore, aws.PULL_TABLE)

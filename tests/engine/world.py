@@ -18,6 +18,7 @@ from pushhub.engine.copies import ChangeNotes
 from pushhub.engine.dispatch import Dispatch
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.backoff import RetryPolicy
+from pushhub.engine.model.catalogue import chunks_of
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
@@ -26,6 +27,7 @@ from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEve
 from pushhub.engine.ports import WorkQueue
 from pushhub.engine.protocol import OWNERS, Protocol
 from pushhub.engine.push import Push
+from pushhub.engine.store.dynamodb_changes import accepted_message
 from pushhub.engine.wake import Wake
 from pushhub.ironmq.error_queue import ErrorQueuePost
 from pushhub.ironmq.intake import QueueIntake
@@ -260,6 +262,7 @@ class World:
         self._undispatched += self.messages.take_inserted()
         if not self._undispatched:
             return False
+        self.ports.catalogue.add([*chunks_of(map(accepted_message, self._undispatched), "stream")])
         try:
             self.dispatch.run(self._undispatched)
         except (Crash, Unavailable):

@@ -10,6 +10,7 @@ from typing import Any, cast
 from tests.fakes.activity import FakeActivity, FakeReports
 from tests.fakes.alerts import FakeAlertLevels, FakeAlerts
 from tests.fakes.body_store import FakeBodyStore
+from tests.fakes.catalogue import FakeCatalogue
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
 from tests.fakes.credentials import FakeVault
@@ -65,6 +66,7 @@ STRUCK = {
     "token_store": "tokens",
     "schedule": "schedule",
     "search_index": "search_index",
+    "catalogue": "catalogue",
     "alerts": "alerts",
     "alert_levels": "alert_levels",
     "bodies": "bodies",
@@ -151,6 +153,7 @@ class FakePorts:
         self.schedule = FakeSchedule(self.clock)
         self.shard_runs = FakeShardRuns()
         self.search_index = FakeSearchIndex()
+        self.catalogue = FakeCatalogue()
         self.past_records = FakePastRecords()
         self.past_searches = FakePastSearches()
         self.pulses = FakePulses()

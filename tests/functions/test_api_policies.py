@@ -307,7 +307,7 @@ def test_records_may_keep_records_and_what_it_cannot_read(functions: Functions) 
     ]
     functions.forget()
     functions.invoke("records", {"Records": records})
-    assert [call.operation for call in functions.calls] == ["PutObject", "PutObject", "UpdateItem"]
+    assert [call.operation for call in functions.calls] == ["PutObject", "PutObject", "UpdateItem", "BatchWriteItem"]
 
 
 def test_records_may_post_the_spans_of_attempts_as_messages_and_nothing_else(functions: Functions) -> None:

@@ -40,8 +40,11 @@ def test_the_copy_for_a_mapping_that_names_a_field_is_found_with_its_state(store
     mapping(store, "b.example", [])
     push(store, "R4711")
     push(store, "R4712")
-    # When somebody looks for the order, then the copy of the first is found, and by no other project
-    [shown] = found(store, "r4711")
+    # When somebody looks for the order, then the copy of the first is found by its field, the other one and what was
+    # posted by what is in them, and nothing by another project
+    shown, *others = found(store, "r4711")
+    assert {each["deliveries"][0]["subscriber_name"] for each in others} == {"b.example", ""}
+    assert {(each["kind"], each["field"], each["type"]) for each in others} == {("store", "order.number", "order:new")}
     assert (shown["kind"], shown["queue"], shown["application"], shown["field"]) == (
         "store",
         None,

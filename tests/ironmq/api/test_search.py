@@ -55,24 +55,39 @@ def test_a_message_is_found_by_a_field_with_the_state_of_its_deliveries(hub: Hub
     (pulled,) = post(hub, "pulled", {"order": {"id": "4711"}})
     # When somebody looks for an order, then it is found in both kinds of queues, and no other
     found = sorted(search(hub, "4711"), key=lambda each: str(each["queue"]))
+    accepted_at = "2026-11-18T11:06:40.000Z"
+    queue = hub.world.config.queue(PROJECT, "orders")
+    assert queue is not None
+    assert queue.push is not None
+    ids_of = {each.name: each.subscriber_id for each in queue.push.subscribers}
     assert found == [
         {
             "kind": "queue",
             "queue": "orders",
             "application": None,
+            "topic": None,
             "message_id": one,
+            "type": None,
+            "accepted_at": accepted_at,
+            "state": "exhausted",
             "field": "order.id",
+            "excerpt": '{"order": {"id": 4711}}',
             "deliveries": [
-                {"subscriber_name": "shop", "state": "exhausted"},
-                {"subscriber_name": "crm", "state": "delivered"},
+                {"subscriber_id": ids_of["shop"], "subscriber_name": "shop", "state": "exhausted"},
+                {"subscriber_id": ids_of["crm"], "subscriber_name": "crm", "state": "delivered"},
             ],
         },
         {
             "kind": "queue",
             "queue": "pulled",
             "application": None,
+            "topic": None,
             "message_id": pulled,
+            "type": None,
+            "accepted_at": "2026-11-18T11:06:45.000Z",
+            "state": "waiting",
             "field": "order.id",
+            "excerpt": '{"order": {"id": "4711"}}',
             "deliveries": [],
         },
     ]
@@ -166,7 +181,12 @@ def test_fields_that_cannot_be_named_are_refused(hub: Hub, fields: Any) -> None:
     assert hub.call("GET", "/queues/orders").body["queue"]["search_fields"] == FIELDS
 
 
-@pytest.mark.parametrize("query", ["", "value=", "value=%20", f"value={'x' * 201}", "value=1&after=x"])
+@pytest.mark.parametrize("after", ["x", "~x", "~values", "~values#\u0661#", "~values##" + "9" * 21, "1" * 3_000 + "##"])
+def test_what_is_no_cursor_is_refused(hub: Hub, after: str) -> None:
+    assert hub.call("GET", f"/search?value=1&after={quote(after)}").status == 400
+
+
+@pytest.mark.parametrize("query", ["", "value=", "value=%20", f"value={'x' * 201}"])
 def test_what_cannot_be_looked_for_is_refused(hub: Hub, query: str) -> None:
     assert hub.call("GET", f"/search?{query}").status == 400
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.model.activity import Activity, SubscriberActivity
+    from pushhub.engine.model.catalogue import Chunk, Seen
     from pushhub.engine.model.circuit import Health, SubscriberKey
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
@@ -760,11 +761,36 @@ class SearchIndex(Protocol):
         """Remove entries; safe to repeat."""
 
 
+class Catalogue(Protocol):
+    """What was accepted in the last days. Messages in it may be gone."""
+
+    def add(self, chunks: Sequence[Chunk]) -> None:
+        """Enter chunks; safe to repeat. They go by themselves."""
+
+    def listed(self, project_id: str, day: int, before: str | None = None) -> Iterator[Seen]:
+        """The messages of a project that were accepted on a day, newest first, fetched lazily.
+
+        Args:
+            day: Days since 1970.
+            before: Only messages with lower ids.
+        """
+
+    def with_value(self, project_id: str, day: int, value: str, before: str | None = None) -> Iterator[Seen]:
+        """Those that probably have a value, newest first, fetched lazily: a few may not have it."""
+
+
 class Finder(Protocol):
-    """Shows what the index has found in the internal queues of a protocol."""
+    """Shows what the indexes have found in the internal queues of a protocol."""
+
+    kind: str
+    """What its messages belong to, in a word."""
 
     def found(self, entry: IndexEntry) -> Found | None:
-        """The message; None when it is gone, or may not be found by that field."""
+        """The message; None when it is gone, or may not be found by that field.
+
+        Args:
+            entry: Its field is empty if the message was found by something in its body, or is just listed.
+        """
 
 
 class PastRecords(Protocol):

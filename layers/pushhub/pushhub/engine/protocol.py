@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 if typing.TYPE_CHECKING:
     from pushhub.engine.ends import EndNotes
+    from pushhub.engine.model.catalogue import Accepted
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.reach import Scope
@@ -26,6 +27,10 @@ ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRe
 
 Raises on stream records it cannot read, and ``Unavailable`` when a lookup failed.
 """
+
+
+ReadAccepted = Callable[[Mapping[str, Any]], "Sequence[Accepted]"]
+"""The messages that an inserted item, in a stream record, has brought; none if it is something else."""
 
 
 class Tick(typing.Protocol):
@@ -134,6 +139,7 @@ class Protocol:
         exhausted: Handles deliveries that were given up.
         record_listeners: Told of the delivery records of all protocols.
         change_readers: For each of its own tables, by name: makes delivery records of changes in it.
+        accepted_readers: For each of its own tables, by name: finds the messages that inserted items bring.
         apis: Its APIs by path prefix: ``/api/`` and the like. The API with the empty prefix handles everything else.
         producer_apis: The same, with at least the routes that producers use; for functions that serve only producers.
     """
@@ -154,6 +160,7 @@ class Protocol:
     exhausted: Callable[[], ExhaustedHandler] | None = None
     record_listeners: Sequence[Callable[[], RecordListener]] = ()
     change_readers: Callable[[], Mapping[str, ReadChange]] = dict
+    accepted_readers: Callable[[], Mapping[str, ReadAccepted]] = dict
     apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
     producer_apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
 

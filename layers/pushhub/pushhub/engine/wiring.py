@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Sender, Telemetry, Vault
     from pushhub.engine.accept import Accept, AcceptBodies, Ids
+    from pushhub.engine.catalogue import Cataloguer
     from pushhub.engine.circuits import Circuits, Recover
     from pushhub.engine.copies import ChangeNotes, Changes
     from pushhub.engine.credentials import Credentials
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.gates import GateSettings
+    from pushhub.engine.model.catalogue import Accepted
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.record import DeliveryRecord
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import (
         ActivityStore,
         BodyStore,
+        Catalogue,
         ConfigStore,
         Finder,
         MessageStore,
@@ -267,6 +270,12 @@ class AwsEnginePorts:
         from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
 
         return DynamoDBSearchIndex(*self.table(SCHEDULE_TABLE))
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        from pushhub.engine.store.dynamodb_catalogue import DynamoDBCatalogue
+
+        return DynamoDBCatalogue(*self.table(SCHEDULE_TABLE))
 
     @property
     def shard_runs(self) -> ShardRuns:
@@ -825,6 +834,19 @@ class Engine:
         if table not in self._records:
             self._records[table] = self._records_of(table)
         return self._records[table]
+
+    def cataloguer(self, table: str) -> Cataloguer:
+        """Enters what was accepted into a table, either a protocol's or the engine's own, into the catalogue."""
+        from pushhub.engine.catalogue import Cataloguer
+        from pushhub.engine.store.dynamodb_changes import accepted_in, is_restored
+
+        readers = {name: read for protocol in self.protocols for name, read in protocol.accepted_readers().items()}
+        own = readers.get(table, accepted_in)
+
+        def read(stream_record: Mapping[str, Any]) -> Sequence[Accepted]:
+            return () if is_restored(stream_record) else own(stream_record)
+
+        return Cataloguer(read=read, catalogue=lambda: self.ports.catalogue, telemetry=self.ports.telemetry)
 
     @cached_property
     def _records(self) -> dict[str, Records]:

@@ -254,7 +254,7 @@ class Hub:
     def _finder(self) -> HubFinder:
         from pushhub.hub.search import HubFinder
 
-        return HubFinder(log=self.ports.log)
+        return HubFinder(log=self.ports.log, messages=self._outside.messages, bodies=self.ports.kept_bodies)
 
     def _watch(self) -> HubWatch:
         from pushhub.hub.watch import HubWatch

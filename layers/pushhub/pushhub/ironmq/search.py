@@ -1,28 +1,35 @@
-"""Finds messages by the fields that their owners have named (docs/decisions/interfaces.md): those of queues here,
-those of other protocols by asking them.
+"""Finds messages by what is in them (docs/ironmq.md#finding-messages): by the fields that their owners have named, at
+once, and by any other value from the catalogue, which has it within a minute.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import MessageNotFound
 from pushhub.engine.component import Component
-from pushhub.engine.model.search import Found, IndexEntry, field_values, index_entries
-from pushhub.ironmq.model.found import FoundMessage
+from pushhub.engine.model.catalogue import LEFT_OUT, Place, days_until, excerpt, place_of
+from pushhub.engine.model.search import field_values, index_entries
+from pushhub.ironmq.lookup import Lookup, entry_of
+from pushhub.ironmq.model.finding import Hit, Hits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from pushhub.base.ports import Clock
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.message import Message, NewMessage
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.ports import Finder, QueueSource, SearchIndex, StoredMessages
-    from pushhub.ironmq.pull import PullQueues
-    from pushhub.ironmq.push_messages import PushMessages
+    from pushhub.engine.model.search import Found
+    from pushhub.engine.ports import Catalogue, SearchIndex, StoredMessages
 
 PER_PAGE = 25
-"""Entries of the index that one request looks at."""
+"""Messages that one request finds."""
+
+MOST_NAMED = 500
+"""So many of those that have the value in a named field are not shown again."""
+
+LOOKS_MS = 1_200
+"""After this time a request answers with what it has found, and says where the next one continues."""
 
 
 class Fields:
@@ -60,30 +67,54 @@ class Search(Component):
     """Finds messages."""
 
     index: Callable[[], SearchIndex]  # The index; made on first use.
-    config: QueueSource
+    catalogue: Callable[[], Catalogue]
     messages: StoredMessages
-    push_messages: PushMessages
-    pull: PullQueues
-    finders: Callable[[str], Sequence[Finder]]  # Find messages of internal queues, by the queue's name.
+    lookup: Lookup
+    clock: Clock
 
-    def run(self, project_id: str, value: str, after: str | None) -> tuple[list[FoundMessage | Found], str | None]:
-        """The messages with a value in a named field, newest first, and where the next page begins.
+    def run(self, project_id: str, value: str, after: str | None) -> Hits:
+        """The messages with a value, and where the next page begins: first those that have it in a named field, then
+        those that have it anywhere, each newest first; last, those that it is found in only by reading them.
 
         Those that were deleted, cleared or have expired are left out. Their entries stay until they expire: an entry is
         written before its message, so one without a message may be new.
         """
-        entries, following = self.index().find(project_id, value, PER_PAGE, after)
-        names = {each.queue for each in entries if "/" not in each.queue}
-        queues = {each: self.config.queue(project_id, each, fresh=True) for each in names}
-        found = (
-            self._found(queues[each.queue], each) if each.queue in queues else self._elsewhere(each) for each in entries
-        )
-        return [each for each in found if each is not None], following
+        hits: list[Hit] = []
+        if after is None or not after.startswith(CONTINUED):
+            entries, following = self.index().find(project_id, value, PER_PAGE, after)
+            hits = [
+                Hit(found=each, place=Place(field=each.field, excerpt=_around(each, value)))
+                for each in self.lookup.each(entries)
+            ]
+            if following is not None:
+                return Hits(hits=hits, after=following)
+            after = f"{CONTINUED}{_STEPS[0]}##"
+        return self._anywhere(project_id, value, after, hits)
 
-    def _elsewhere(self, entry: IndexEntry) -> Found | None:
-        for finder in self.finders(entry.queue):
-            return finder.found(entry)
-        return None
+    def _anywhere(self, project_id: str, value: str, after: str, hits: list[Hit]) -> Hits:
+        entries, _ = self.index().find(project_id, value, MOST_NAMED)
+        named = {(each.queue_uid, each.message_id) for each in entries}
+        began = self.clock.now()
+        step, day_before, before = after.removeprefix(CONTINUED).split("#")
+        for each_step in _STEPS[_STEPS.index(step) :]:
+            sought = value if each_step == _STEPS[0] else LEFT_OUT
+            for day in days_until(began):
+                if day_before and day > int(day_before):
+                    continue
+                for seen in self.catalogue().with_value(project_id, day, sought, before or None):
+                    if len(hits) >= PER_PAGE or self.clock.now() - began >= LOOKS_MS:
+                        # This one is looked at again.
+                        following = f"{CONTINUED}{each_step}#{day}#{int(seen.message_id) + 1}"
+                        reading = seen.accepted_at if each_step != _STEPS[0] else None
+                        return Hits(hits=hits, after=following, read_back_to=reading)
+                    if (seen.queue_uid, seen.message_id) in named:
+                        continue
+                    for found in self.lookup.each([entry_of(project_id, seen)]):
+                        if place := place_of(value, found.content):
+                            hits.append(Hit(found=found, place=place))
+                before = day_before = ""
+            before = day_before = ""
+        return Hits(hits=hits, after=None)
 
     def values(self, queue: Queue, deliveries: Sequence[Delivery]) -> dict[str, dict[str, str]]:
         """The values of a queue's named fields in messages, by id; large bodies are not read for this."""
@@ -96,15 +127,13 @@ class Search(Component):
             for key, message in stored.items()
         }
 
-    def _found(self, queue: Queue | None, entry: IndexEntry) -> FoundMessage | None:
-        if queue is None or (queue.uid if queue.is_push else queue.pull_uid) != entry.queue_uid:
-            return None
-        deliveries: Mapping[str, Delivery] = {}
-        try:
-            if queue.is_push:
-                deliveries = self.push_messages.get(queue, entry.message_id).deliveries
-            else:
-                self.pull.get(queue, entry.message_id)
-        except MessageNotFound:
-            return None
-        return FoundMessage(queue=queue, message_id=entry.message_id, field=entry.field, deliveries=deliveries)
+
+CONTINUED = "~"
+"""Begins a cursor of the catalogue: its step, the day, and an id that is too high."""
+
+_STEPS = ("values", "bodies")
+"""Messages by the values that the catalogue has of them, and those that have more, which are read."""
+
+
+def _around(found: Found, value: str) -> str:
+    return excerpt(found.content.decode(errors="replace"), value.strip().casefold())

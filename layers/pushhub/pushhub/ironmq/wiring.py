@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
-from pushhub.engine.protocol import ReadChange, TargetOffer
+from pushhub.engine.protocol import ReadAccepted, ReadChange, TargetOffer
 from pushhub.engine.wiring import CONFIG_TABLE, AwsEnginePorts, Engine
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ class Ironmq:
             end_notes=self._end_notes,
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
+            accepted_readers=self._accepted_readers,
             apis={"": lambda: self.api},
             producer_apis={"": lambda: self.posting_api},
         )
@@ -330,6 +331,8 @@ class Ironmq:
         from pushhub.ironmq.acknowledge import Acknowledge
         from pushhub.ironmq.api.use_cases import IronUseCases
         from pushhub.ironmq.conversion import Conversion
+        from pushhub.ironmq.events import Events
+        from pushhub.ironmq.lookup import Lookup
         from pushhub.ironmq.pull import PullQueues
         from pushhub.ironmq.push_messages import PushMessages
         from pushhub.ironmq.queues import Queues
@@ -354,6 +357,7 @@ class Ironmq:
         pull_queues = PullQueues(
             config=config, pull=pull, bodies=bodies, intake=intake, waits=self.ports.waits, clock=clock
         )
+        lookup = Lookup(config=config, push_messages=push_messages, pull=pull_queues, finders=engine.finders.of)
         quiet = QuietQueues(config, clock)
         return IronUseCases(
             queues=Queues(
@@ -382,12 +386,12 @@ class Ironmq:
             replay=Replay(messages=messages, resend=lambda: engine.resend, clock=clock),
             search=Search(
                 index=lambda: outside.search_index,
-                config=config,
+                catalogue=lambda: outside.catalogue,
                 messages=messages,
-                push_messages=push_messages,
-                pull=pull_queues,
-                finders=engine.finders.of,
+                lookup=lookup,
+                clock=clock,
             ),
+            events=Events(catalogue=lambda: outside.catalogue, lookup=lookup, finders=engine.finders.of, clock=clock),
             activity=lambda: self.activity,
             report=lambda: self.report,
             alerts=lambda: self.project_alerts,
@@ -434,6 +438,11 @@ class Ironmq:
         from pushhub.ironmq.store.changes import record_of_pull_change
 
         return {self.ports.pull_table: record_of_pull_change}
+
+    def _accepted_readers(self) -> Mapping[str, ReadAccepted]:
+        from pushhub.ironmq.store.changes import accepted_in_pull_queue
+
+        return {self.ports.pull_table: accepted_in_pull_queue}
 
     def _http_target(self) -> HttpTarget:
         from pushhub.ironmq.targets import HttpTarget

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pushhub.cloud.settings import Setting, number, text, url
 from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
-from pushhub.engine.protocol import ReadChange, TargetOffer
+from pushhub.engine.protocol import ReadAccepted, ReadChange, TargetOffer
 from pushhub.engine.wiring import CONFIG_TABLE, VAULT_KEY
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         WakeQueue,
     )
     from pushhub.notifications.publish import NotificationPublish
+    from pushhub.notifications.search import TopicFinder
     from pushhub.notifications.sender import NotificationSender
     from pushhub.notifications.subscribers import NotificationSubscribers
     from pushhub.notifications.subscriptions import NotificationSubscriptions
@@ -182,6 +183,8 @@ class Notifications:
             name="notifications",
             targets=(TargetOffer(("notification2",), self._topic_target, Scope.PROJECT, headers=False),),
             change_readers=self._change_readers,
+            accepted_readers=self._accepted_readers,
+            finder=self._finder,
             apis={"/notification2/": lambda: self.api},
             producer_apis={"/notification2/": lambda: self.publishing_api},
         )
@@ -357,6 +360,16 @@ class Notifications:
         from pushhub.notifications.target import TopicTarget
 
         return TopicTarget(log=lambda: self.log, next_id=self._engine.accept.next_id, clock=self._outside.clock)
+
+    def _accepted_readers(self) -> Mapping[str, ReadAccepted]:
+        from pushhub.notifications.store.changes import accepted_in_topic
+
+        return {self.ports.backlogs_table: accepted_in_topic}
+
+    def _finder(self) -> TopicFinder:
+        from pushhub.notifications.search import TopicFinder
+
+        return TopicFinder(topics=self.ports.topics, clock=self._outside.clock)
 
     def _change_readers(self) -> Mapping[str, ReadChange]:
         from pushhub.notifications.records import NotificationRecords

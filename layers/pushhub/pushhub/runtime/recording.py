@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
 
 def record_changes(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
-    """Streams of the tables: one object of records per batch and hour.
+    """Streams of the tables: one object of records per batch and hour; what was accepted is entered into the catalogue.
 
     If S3 fails, the error is raised and the stream redelivers the batch; the same batch writes the same objects.
     """
     table = event["Records"][0]["eventSourceARN"].split("/")[1]
     hub.engine.records(table).run(event["Records"], table=table)
+    hub.engine.cataloguer(table).run(event["Records"], table=table)
     return failures([])

@@ -509,8 +509,10 @@ class Webhooks:
 
         return WebhooksFinder(
             applications=self.ports.applications,
+            endpoints=self.ports.endpoints,
             log=self.listing,
             messages=self._outside.messages,
+            shown=lambda: self.messages,
             now=self._outside.clock.now,
         )
 

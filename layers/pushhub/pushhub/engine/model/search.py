@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.json_text import NotJson, read_words
@@ -52,20 +53,71 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A message of an internal queue that a search has found, as its protocol names it.
+    """A message that was found, as its protocol names it.
 
     Attributes:
-        kind: What it belongs to, in a word (``application``).
-        of: The id of that; empty where a project has only one.
+        kind: What it belongs to, in a word (``queue``, ``application``).
+        of: The name or id of that; empty where a project has only one.
         message_id: Its id in the protocol.
-        states: The name of each receiver, and the state of the delivery to it.
+        field: Where the value is that was looked for: a named field; empty if the message was found otherwise.
+        receivers: Whom it is for, and how it stands there.
+        state: How it stands where nobody receives it by himself, as in a pull queue; otherwise empty.
+        type: Its type, in protocols that have types.
+        content: Its body as its readers may see it.
     """
 
     kind: str
     of: str
     message_id: str
     field: str
-    states: Sequence[tuple[str, str]]
+    receivers: Sequence[Receiver]
+    accepted_at: int
+    state: str = ""
+    type: str = ""
+    content: bytes = dataclass_field(default=b"", repr=False)
+
+    @property
+    def shown_state(self) -> str:
+        """One state for all receivers: the one that most needs somebody."""
+        states = {each.state for each in self.receivers}
+        return self.state or next((each for each in _BY_NEED if each in states), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Whom a message is for.
+
+    Attributes:
+        subscriber_id: The hub's id.
+        name: What people call it: its name, or its URL.
+        state: State of the delivery to it, as the protocol calls it.
+        url: Where it is, without what opens something; may be empty.
+    """
+
+    subscriber_id: str
+    name: str
+    state: str
+    url: str = ""
+
+
+_BY_NEED = (
+    "exhausted",
+    "held",
+    "parked",
+    "retrying",
+    "failing",
+    "reserved",
+    "pending",
+    "scheduled",
+    "expired",
+    "cancelled",
+    "canceled",
+    "never_processed",
+    "delivered",
+    "acknowledged",
+    "completed",
+)
+"""States of deliveries, those first that somebody should know of."""
 
 
 def is_path(text: object) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pushhub.engine.model.catalogue import Accepted
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
 from pushhub.engine.store._delivery_items import decode_delivery
 from pushhub.engine.store.dynamodb_messages import RESTORED, decode_message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pushhub.cloud.table import Item
     from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.message import Message
     from pushhub.engine.model.record import DeliveryRecord
 
 
@@ -37,6 +39,28 @@ def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
     if kind == "order":
         return None
     raise ValueError(f"unknown kind of item: {kind!r}")
+
+
+def accepted_in(stream_record: Mapping[str, Any]) -> Sequence[Accepted]:
+    """The message that an inserted item is, if it is one.
+
+    Raises:
+        Unreadable: The item is damaged.
+    """
+    image = stream_record["dynamodb"]["NewImage"]
+    return [accepted_message(decode_message(image))] if image["kind"]["S"] == "message" else []
+
+
+def accepted_message(message: Message) -> Accepted:
+    """A message as the catalogue takes it."""
+    return Accepted(
+        project=message.project,
+        queue=message.queue,
+        queue_uid=message.queue_uid,
+        message_id=message.message_id,
+        accepted_at=message.accepted_at,
+        body=message.body,
+    )
 
 
 def is_restored(stream_record: Mapping[str, Any]) -> bool:

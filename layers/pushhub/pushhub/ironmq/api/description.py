@@ -11,6 +11,7 @@ from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.report import TABLES
 from pushhub.ironmq.api.alert_description import ALERT_ID, ALERTS
 from pushhub.ironmq.api.changes_description import CHANGES
+from pushhub.ironmq.api.finding_description import FINDING
 from pushhub.ironmq.api.past_description import PAST, SEARCH_ID
 from pushhub.ironmq.api.traces_description import TRACES
 from pushhub.ironmq.wire.cursors import MAX_CURSOR, MAX_LOOKED_AT
@@ -22,6 +23,7 @@ from pushhub.ironmq.wire.queues import (
     DEFAULT_PER_PAGE,
     MAX_PER_PAGE,
 )
+from pushhub.ironmq.wire.search import DEFAULT_EVENTS, KINDS, MAX_NAME, MOST_EVENTS
 from pushhub.ironmq.wire.statuses import STATES
 from pushhub.ironmq.wire.subscribers import (
     DEFAULT_TIMEOUT_S,
@@ -279,7 +281,14 @@ DESCRIPTION = ApiDescription(
         "count": Named(means="Deliveries to examine.", schema=whole("", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT)),
         "after": Named(means="From the previous answer; omit it at first.", schema=text(maxLength=MAX_CURSOR)),
         "hours": Named(means="How many hours.", schema=whole("", 1, MAX_HOURS, default=DEFAULT_HOURS)),
-        "value": Named(means="A value of a named field.", schema=text(minLength=1, maxLength=MAX_VALUE)),
+        "value": Named(means="A value in a message.", schema=text(minLength=1, maxLength=MAX_VALUE)),
+        "kind": Named(means="What the messages belong to.", schema=text(enum=list(KINDS))),
+        "of": Named(means="The name of that queue or topic, or the application's id.", schema=text(maxLength=MAX_NAME)),
+        "in_state": Named(means="State of a delivery, in its protocol's words.", schema=text(maxLength=MAX_NAME)),
+        "type": Named(means="The messages' type, in protocols that have types.", schema=text(maxLength=MAX_NAME)),
+        "since": Named(means="From then on, as `2026-11-01T12:00:00Z`."),
+        "until": Named(means="Before then."),
+        "limit": Named(means="Messages at most.", schema=whole("", 1, MOST_EVENTS, default=DEFAULT_EVENTS)),
         "queue": Named(means="The queue's name, for a subscriber of a queue."),
         "subscriber": Named(means="Its name in the queue, or its id if there is no queue."),
         "n": Named(means="Messages at most.", schema=whole("", 1, MAX_BATCH, default=1)),
@@ -728,50 +737,7 @@ DESCRIPTION = ApiDescription(
         **TRACES,
         **CHANGES,
         **PAST,
-        "ironmq.search": Described(
-            means="Finds messages of the queues, applications and the store of the project whose named fields have this"
-            " value, newest first."
-            " Case does not matter. A page may be short or empty; continue with `after` until it is null.",
-            asked={"value": "4711"},
-            answer=answer(
-                {
-                    "found": array(
-                        answer(
-                            {
-                                "kind": text("What it belongs to.", enum=["queue", "application", "store"]),
-                                "queue": nullable(text("Its queue.")),
-                                "application": nullable(text("The id of its application.")),
-                                "message_id": text("The message's id."),
-                                "field": text("The field that has the value."),
-                                "deliveries": array(
-                                    answer(
-                                        {
-                                            "subscriber_name": text("The subscriber's name."),
-                                            "state": text("State of the delivery, in its protocol's words."),
-                                        }
-                                    ),
-                                    "None in a pull queue.",
-                                ),
-                            }
-                        )
-                    ),
-                    "after": nullable(text("Send it with the next request to continue.")),
-                }
-            ),
-            answered={
-                "found": [
-                    {
-                        "kind": "queue",
-                        "queue": "orders",
-                        "application": None,
-                        "message_id": _MESSAGE_ID,
-                        "field": "order.id",
-                        "deliveries": [{"subscriber_name": "shop", "state": "exhausted"}],
-                    }
-                ],
-                "after": None,
-            },
-        ),
+        **FINDING,
         "ironmq.show_activity": Described(
             means="For all protocols, oldest hour first, including the current hour. Counted from the delivery records "
             "with a delay of a minute or two; "

@@ -14,7 +14,7 @@ from pushhub.ironmq.wire.project import (
     render_table,
     render_verdict,
 )
-from pushhub.ironmq.wire.search import parse_search, render_found
+from pushhub.ironmq.wire.search import parse_events, parse_search, render_events, render_hits
 from pushhub.web.api import Route
 from pushhub.web.http import Response
 
@@ -57,8 +57,11 @@ def _outages(hub: IronUseCases, call: IronCall) -> Response:
 
 def _search(hub: IronUseCases, call: IronCall) -> Response:
     query = parse_search(call.request.query)
-    found, after = hub.search.run(call.project, query.value, query.after)
-    return Response(status=200, body={"found": [render_found(each) for each in found], "after": after})
+    return Response(status=200, body=render_hits(hub.search.run(call.project, query.value, query.after)))
+
+
+def _events(hub: IronUseCases, call: IronCall) -> Response:
+    return Response(status=200, body=render_events(hub.events.run(call.project, parse_events(call.request.query))))
 
 
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
@@ -67,8 +70,16 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         PROJECT + "/search",
         _search,
         name="ironmq.search",
-        summary="Find messages by a value of a named field",
+        summary="Find messages by a value in them",
         query=("value", "after"),
+    ),
+    Route(
+        "GET",
+        PROJECT + "/events",
+        _events,
+        name="ironmq.list_events",
+        summary="List what was accepted, newest first",
+        query=("kind", "of", "in_state", "subscriber", "type", "since", "until", "limit", "after"),
     ),
     Route(
         "GET",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pushhub.engine.report import ProjectReport
     from pushhub.ironmq.acknowledge import Acknowledge
     from pushhub.ironmq.conversion import Conversion
+    from pushhub.ironmq.events import Events
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.project_alerts import ProjectAlerts
     from pushhub.ironmq.pull import PullQueues
@@ -38,6 +39,7 @@ class IronUseCases(PastUseCases):
     acknowledge: Acknowledge
     replay: Replay
     search: Search
+    events: Events
     activity: Callable[[], ProjectActivity]
     report: Callable[[], ProjectReport]
     alerts: Callable[[], ProjectAlerts]

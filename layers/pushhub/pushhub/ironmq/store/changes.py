@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pushhub.cloud.table import numbers
+from pushhub.engine.store.dynamodb_changes import accepted_message
 from pushhub.ironmq.model.records import PullItem, record_of_pull
 from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pushhub.cloud.table import Item
+    from pushhub.engine.model.catalogue import Accepted
     from pushhub.engine.model.record import DeliveryRecord
 
 
@@ -30,6 +32,18 @@ def record_of_pull_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | 
         return None
     changed_at = round(float(stream["ApproximateCreationDateTime"]) * 1000)
     return record_of_pull(_item(stream.get("OldImage")), _item(stream.get("NewImage")), changed_at)
+
+
+def accepted_in_pull_queue(stream_record: Mapping[str, Any]) -> Sequence[Accepted]:
+    """The message that an inserted item is, if it is one.
+
+    Raises:
+        Unreadable: The item is damaged.
+    """
+    stream = stream_record["dynamodb"]
+    if stream["Keys"]["sk"]["S"] != MESSAGE:
+        return []
+    return [accepted_message(decode_pull_message(stream["NewImage"]).message)]
 
 
 def _item(image: Item | None) -> PullItem | None:

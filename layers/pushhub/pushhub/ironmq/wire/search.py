@@ -1,22 +1,44 @@
-"""Searches on the wire."""
+"""Searches, and lists of what was accepted, on the wire."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
-from pushhub.engine.model.search import MAX_VALUE, Found
+from pushhub.base.numerals import digits
+from pushhub.base.times import iso_time
+from pushhub.engine.model.catalogue import excerpt
+from pushhub.engine.model.search import MAX_VALUE
+from pushhub.ironmq.model.finding import EventQuery
 from pushhub.ironmq.wire.cursors import MAX_CURSOR
-from pushhub.ironmq.wire.statuses import asked_as
+from pushhub.web.json import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pushhub.ironmq.model.found import FoundMessage
+    from pushhub.engine.model.search import Found
+    from pushhub.ironmq.model.finding import EventPage, Hit, Hits
 
-_PARTS = 3
-"""A cursor names a message's id, its queue's generation and the field."""
+_INDEX_CURSOR = re.compile(r"[^~#][^#]*#[^#]*#.*", re.DOTALL)
+"""A message's id, its queue's generation and the field."""
+
+_CATALOGUE_CURSOR = re.compile(r"~(values|bodies)#([0-9]{1,6})?#([0-9]{1,20})?", re.ASCII)
+"""A step, a day, and an id that is too high."""
+
+_EVENTS_CURSOR = re.compile(r"[0-9]{1,6}#[0-9]{1,20}", re.ASCII)
+
+KINDS = ("queue", "application", "store", "topic")
+
+MAX_NAME = 300
+"""Characters of a name, type or state that messages are selected by."""
+
+MOST_EVENTS = 100
+
+DEFAULT_EVENTS = 25
+
+_MEMBERS = (("queue", "queue"), ("application", "application"), ("topic", "topic"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,31 +62,81 @@ def parse_search(query: Mapping[str, str]) -> SearchQuery:
     value, after = query.get("value", "").strip(), query.get("after", "")
     if not 0 < len(value) <= MAX_VALUE:
         raise Invalid(f"value must have 1 to {MAX_VALUE} characters")
-    if after and (len(after) > MAX_CURSOR or after.count("#") < _PARTS - 1):
+    if after and (
+        len(after) > MAX_CURSOR or not (_INDEX_CURSOR.fullmatch(after) or _CATALOGUE_CURSOR.fullmatch(after))
+    ):
         raise Invalid("after must be the cursor of an answer")
     return SearchQuery(value=value, after=after or None)
 
 
-def render_found(found: FoundMessage | Found) -> dict[str, object]:
-    """A message that was found, with the state of its deliveries."""
-    if isinstance(found, Found):
-        return {
-            "kind": found.kind,
-            "queue": None,
-            "application": found.of or None,
-            "message_id": found.message_id,
-            "field": found.field,
-            "deliveries": [{"subscriber_name": name, "state": state} for name, state in found.states],
-        }
-    queue = found.queue
+def parse_events(query: Mapping[str, str]) -> EventQuery:
+    """Read which messages are to be listed.
+
+    Raises:
+        Invalid: Something that no message can have, or no cursor.
+    """
+    count, after = query.get("limit", str(DEFAULT_EVENTS)), query.get("after", "")
+    limit = digits(count, 3)
+    if limit is None or not 1 <= limit <= MOST_EVENTS:
+        raise Invalid(f"limit must be 1 to {MOST_EVENTS}")
+    if after and not _EVENTS_CURSOR.fullmatch(after):
+        raise Invalid("after must be the cursor of an answer")
+    kind = query.get("kind", "")
+    if kind and kind not in KINDS:
+        raise Invalid(f"kind must be one of {', '.join(KINDS)}")
+    for name in ("of", "in_state", "subscriber", "type"):
+        if len(query.get(name, "")) > MAX_NAME:
+            raise Invalid(f"{name} must have at most {MAX_NAME} characters")
+    return EventQuery(
+        kind=kind,
+        of=query.get("of", ""),
+        state=query.get("in_state", ""),
+        subscriber=query.get("subscriber", ""),
+        type=query.get("type", ""),
+        since=_moment(query, "since"),
+        until=_moment(query, "until"),
+        count=limit,
+        after=after or None,
+    )
+
+
+def _moment(query: Mapping[str, str], name: str) -> int | None:
+    return moment(query, name) if query.get(name) else None
+
+
+def render_hits(hits: Hits) -> dict[str, object]:
+    """What a search has found, and where it continues."""
     return {
-        "kind": "queue",
-        "queue": queue.name,
-        "application": None,
+        "found": [_hit(each) for each in hits.hits],
+        "after": hits.after,
+        "read_back_to": None if hits.read_back_to is None else iso_time(hits.read_back_to),
+    }
+
+
+def render_events(page: EventPage) -> dict[str, object]:
+    """A page of messages."""
+    return {
+        "events": [_found(each) | {"excerpt": excerpt(each.content.decode(errors="replace"))} for each in page.found],
+        "after": page.after,
+        "looked_back_to": None if page.looked_back_to is None else iso_time(page.looked_back_to),
+    }
+
+
+def _hit(hit: Hit) -> dict[str, object]:
+    return _found(hit.found) | {"field": hit.place.field, "excerpt": hit.place.excerpt}
+
+
+def _found(found: Found) -> dict[str, object]:
+    """A message, with the state of its deliveries."""
+    return {
+        "kind": found.kind,
+        **{name: (found.of or None) if found.kind == kind else None for name, kind in _MEMBERS},
         "message_id": found.message_id,
-        "field": found.field,
+        "type": found.type or None,
+        "accepted_at": iso_time(found.accepted_at),
+        "state": found.shown_state,
         "deliveries": [
-            {"subscriber_name": asked_as(queue, each.targets[each.cursor], each)[0], "state": each.state.value}
-            for each in found.deliveries.values()
+            {"subscriber_id": each.subscriber_id, "subscriber_name": each.name, "state": each.state}
+            for each in found.receivers
         ],
     }

@@ -153,6 +153,13 @@ def sequence_of(position: int) -> int:
     return position >> _INDEX_BITS
 
 
+def place_in_topic(topic: Topic, position: int) -> str:
+    """What stands for a queue's generation where the catalogue lists notifications: whether the topic is volatile, and
+    the place of the notification.
+    """
+    return f"{'v' if topic.non_persistent else 'p'}{position}"
+
+
 def bucket_of(source: str) -> int:
     """The bucket (of 65,536) a source falls into: consumers of a shared subscriber divide the buckets among them."""
     return zlib.crc32(source.encode("utf-8", "surrogatepass")) % _BUCKETS

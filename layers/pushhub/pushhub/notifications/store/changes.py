@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pushhub.notifications.model.records import BacklogChange, CommitChange
+from pushhub.engine.model.catalogue import Accepted
+from pushhub.notifications.model.records import DIALECT, BacklogChange, CommitChange
+from pushhub.notifications.model.topic import place_in_topic
 from pushhub.notifications.store._items import decode_backlog, decode_commit
+
+
+def accepted_in_topic(stream_record: Mapping[str, Any]) -> Sequence[Accepted]:
+    """The notifications that an inserted item brings, if it is a commit. Where each is in its topic is in its queue's
+    generation.
+
+    Raises:
+        Unreadable: The item is damaged.
+    """
+    image = stream_record["dynamodb"]["NewImage"]
+    if image.get("kind", {"S": ""})["S"] != "commit":
+        return []
+    commit = decode_commit(image)
+    topic = commit.topic
+    return [
+        Accepted(
+            project=topic.project,
+            queue=f"{DIALECT}/{topic.name}",
+            queue_uid=place_in_topic(topic, position),
+            message_id=each.message_id,
+            accepted_at=commit.accepted_at,
+            body=each.body.encode(errors="surrogatepass"),
+        )
+        for position, each in commit.positions
+    ]
 
 
 def notification_change(stream_record: Mapping[str, Any]) -> BacklogChange | CommitChange | None:

@@ -1,0 +1,137 @@
+"""The catalogue on DynamoDB: for each chunk, an item that lists its messages, and items with the digests of their
+values.
+
+========  ============================================  ===========================================
+item      pk                                            sk
+========  ============================================  ===========================================
+messages  ``LISTED#{project}#{day}``                    ``{highest id}-{lowest id}#{batch}``
+values    ``VALUES#{project}#{day}#{level}#{bucket}``   the same
+========  ============================================  ===========================================
+
+A chunk's values are spread over 1, 4, 16, 64 or 256 items by their digest (levels 0 to 4), so that each item is about
+one KB, which is a write unit, and a search reads a small part of a day that was busy.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from pushhub.base import json_text
+from pushhub.cloud.table import Item, TableStore, number, text
+from pushhub.cloud.unreadable import decodes
+from pushhub.engine.model.catalogue import COMMON, DAY_MS, KEPT_DAYS, Chunk, Seen, digest, merged, names_of, read_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+LEVELS = 5
+"""Of spreading: a chunk's values are in 4 to the power of its level items."""
+
+LEAST_BYTES = 900
+"""An item has so many bytes on average, or its chunk goes to a lower level."""
+
+POSTING = 5
+"""Bytes of a value: the last three of its digest, and its message's number in two."""
+
+
+class DynamoDBCatalogue(TableStore):
+    """Implements :class:`pushhub.engine.ports.Catalogue`."""
+
+    def add(self, chunks: Sequence[Chunk]) -> None:
+        self._table.put_many([item for each in chunks for item in _encode(each)])
+
+    def listed(self, project_id: str, day: int, before: str | None = None) -> Iterator[Seen]:
+        found = self._table.items(
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues={":pk": text(_list_key(project_id, day))},
+            ScanIndexForward=False,
+            Limit=4,
+        )
+        lists = ((_highest(item["sk"]["S"]), _seen(item)) for item in found if _begins(item["sk"]["S"], before))
+        return merged(((highest, reversed(seen)) for highest, seen in lists), before)
+
+    def with_value(self, project_id: str, day: int, value: str, before: str | None = None) -> Iterator[Seen]:
+        wanted = digest(project_id, value)
+        numbers: dict[str, set[int]] = {}
+        for level in range(LEVELS):
+            partition = _values_key(project_id, day, level, _bucket(wanted, level))
+            for item in self._table.items(
+                KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(partition)}
+            ):
+                if _begins(item["sk"]["S"], before) and (found := _numbers(item, wanted)):
+                    numbers.setdefault(item["sk"]["S"], set()).update(found)
+        lists = ((_highest(name), self._of_chunk(project_id, day, name, numbers[name])) for name in _newest(numbers))
+        return merged(lists, before)
+
+    def _of_chunk(self, project_id: str, day: int, name: str, numbers: set[int]) -> Iterator[Seen]:
+        item = self._table.get({"pk": text(_list_key(project_id, day)), "sk": text(name)})
+        if item is None:
+            return iter(())
+        seen = _seen(item)
+        if COMMON in numbers:
+            return reversed(seen)
+        return (seen[each] for each in sorted(numbers, reverse=True) if each < len(seen))
+
+
+def _encode(chunk: Chunk) -> Iterator[Item]:
+    ttl = number((chunk.day + KEPT_DAYS + 2) * (DAY_MS // 1000))
+    listed = zlib.compress(json_text.write(names_of(chunk)).encode(), 9)
+    yield {"pk": text(_list_key(chunk.project, chunk.day)), "sk": text(chunk.name), "m": {"B": listed}, "ttl": ttl}
+    size = len(chunk.postings) * POSTING
+    level = max((each for each in range(LEVELS) if size >= LEAST_BYTES << 2 * each), default=0)
+    buckets: dict[int, bytearray] = defaultdict(bytearray)
+    for value, place in chunk.postings:
+        buckets[_bucket(value, level)] += (value & 0xFFFFFF).to_bytes(3) + place.to_bytes(2)
+    for bucket, values in buckets.items():
+        yield {
+            "pk": text(_values_key(chunk.project, chunk.day, level, bucket)),
+            "sk": text(chunk.name),
+            "v": {"B": bytes(values)},
+            "ttl": ttl,
+        }
+
+
+@decodes
+def _seen(item: Item) -> Sequence[Seen]:
+    return read_names(json_text.stored(zlib.decompress(bytes(item["m"]["B"]))))
+
+
+@decodes
+def _numbers(item: Item, wanted: int) -> set[int]:
+    """The numbers of the messages with a digest."""
+    values, sought = bytes(item["v"]["B"]), (wanted & 0xFFFFFF).to_bytes(3)
+    found: set[int] = set()
+    at = values.find(sought)
+    while at >= 0:
+        if at % POSTING == 0:
+            found.add(int.from_bytes(values[at + 3 : at + POSTING]))
+        at = values.find(sought, at + 1)
+    return found
+
+
+def _bucket(value: int, level: int) -> int:
+    return value >> (32 - 2 * level) if level else 0
+
+
+def _list_key(project: str, day: int) -> str:
+    return f"LISTED#{project}#{day}"
+
+
+def _values_key(project: str, day: int, level: int, bucket: int) -> str:
+    return f"VALUES#{project}#{day}#{level}#{bucket}"
+
+
+def _highest(name: str) -> str:
+    return name.partition("-")[0]
+
+
+def _begins(name: str, before: str | None) -> bool:
+    """Whether a chunk has messages with ids below that."""
+    lowest = name.partition("#")[0].rpartition("-")[2]
+    return before is None or lowest < before
+
+
+def _newest(names: dict[str, set[int]]) -> list[str]:
+    return sorted(names, reverse=True)
