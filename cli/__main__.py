@@ -35,6 +35,7 @@ COMMANDS = {
     "projects": ("commands.projects:projects", "Tenants (for operators)"),
     "tokens": ("commands.tokens:tokens", "Tokens of a project (for operators)"),
     "queues": ("commands.queues:queues", "Queues of the project"),
+    "health": ("commands.health:health", "How subscribers and endpoints are doing"),
     "pause": ("commands.pause:pause", "Pause a subscriber: what it is owed waits"),
     "resume": ("commands.pause:resume", "Resume a paused subscriber"),
     "alerts": ("commands.alerts:alerts", "Alerts of the project"),

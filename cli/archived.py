@@ -58,15 +58,6 @@ class Reads:
     read: Reader | None = None
 
 
-def _health(item: Item, project: str) -> object:
-    from pushhub.engine.model.circuit import SubscriberKey  # noqa: PLC0415 (only what is imported is read)
-    from pushhub.engine.store.dynamodb_subscribers import _decode_health  # noqa: PLC0415
-
-    queue_uid, _, subscriber = item["pk"]["S"].split("#", 2)[2].partition("#")
-    key = SubscriberKey(project=project, queue=item["queue"]["S"], queue_uid=queue_uid, subscriber_id=subscriber)
-    return _decode_health(item, key)
-
-
 def _flow(item: Item, project: str) -> object:
     from pushhub.engine.store.dynamodb_subscribers import _decode_flow  # noqa: PLC0415
 
@@ -124,7 +115,7 @@ READERS: dict[str, tuple[Reads, ...]] = {
         Reads(f"{_P}#.+#.+", ".+", _message_or_delivery),
     ),
     "ScheduleTable": (
-        Reads(f"HEALTH#{_P}#.+", "HEALTH", _health),
+        Reads(f"HEALTH#{_P}#[0-9]+", ".+#.+", _by(f"{_ENGINE}.dynamodb_subscribers:decode_health")),
         Reads(f"FLOW#{_P}#.+", "TURN", _flow),
         Reads(f"LINE#{_P}#.+", ".+", _backlog),
         Reads(f"(WAITING|BEHIND)#{_P}#.+", ".+", _by(f"{_ENGINE}.dynamodb_subscribers:_decode_order")),

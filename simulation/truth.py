@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pushhub.engine.model.circuit import Health, SubscriberKey
+from pushhub.engine.model.circuit import Health
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.model.record import NO_RECORDS
 from pushhub.engine.store._delivery_items import decode_delivery
 from pushhub.engine.store._queue_items import decode_queue
 from pushhub.engine.store.dynamodb_messages import decode_message
-from pushhub.engine.store.dynamodb_subscribers import _decode_health as decode_health
+from pushhub.engine.store.dynamodb_subscribers import decode_health
 from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 from simulation.expressions import Item
 
@@ -152,12 +152,9 @@ class Truth:
     def _schedule_table(self, before: Item | None, after: Item | None) -> None:
         item = after if after is not None else before or {}
         kind, _, who = item["pk"]["S"].partition("#")
-        if kind == "HEALTH" and item["sk"]["S"] == "HEALTH" and after is not None:
-            project, queue_uid, subscriber_id = who.split("#", 2)
-            key = SubscriberKey(
-                project=project, queue=after["queue"]["S"], queue_uid=queue_uid, subscriber_id=subscriber_id
-            )
-            self.circuits[subscriber_id].append((self._account.scheduler.now, decode_health(after, key)))
+        if kind == "HEALTH" and after is not None:
+            health = decode_health(after)
+            self.circuits[health.key.subscriber_id].append((self._account.scheduler.now, health))
         elif kind == "WAITING" and after is None:
             self.let_go[who.split("#")[2]].append(self._account.scheduler.now)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ..answers import sections
 from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
+from .health import health_rows
 from .queues import QUEUE_NAME
 
 
@@ -34,12 +34,4 @@ def resume(hub: HubOptions, queue: str, subscriber: str) -> None:
 def _set(hub: HubOptions, queue: str, subscriber: str, what: str) -> None:
     rest = hub.rest()
     rest.call("POST", rest.queue(queue, f"/{what}"), {"subscriber": subscriber})
-    hub.show(
-        {
-            "subscriber": each.get("name"),
-            "state": "paused",
-            "waiting": each.get("held"),
-            "complete": each.get("complete"),
-        }
-        for each in sections(rest.call("GET", rest.queue(queue, "/paused")), "subscribers")
-    )
+    hub.show(health_rows(rest.call("GET", rest.queue(queue, "/health"))))

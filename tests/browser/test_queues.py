@@ -252,7 +252,9 @@ def test_a_subscriber_is_paused_and_resumed(console: Console, recorder: Recorder
     time.sleep(1)
     (posted,) = console.project.post("orders", "one")
     until(
-        lambda: console.project.ironmq("GET", "/orders/paused")["subscribers"][0]["held"] == 1, 60, lambda: "not held"
+        lambda: console.project.ironmq("GET", "/orders/health")["subscribers"][0]["health"]["waiting"] == 1,
+        60,
+        lambda: "not held",
     )
     console.open("queues", "orders", "messages", posted)
     expect(page.get_by_text("The subscriber is paused: this waits until it is resumed.")).to_be_visible()

@@ -39,7 +39,7 @@ ENCODERS: dict[tuple[str, str], tuple[type, Callable[[Any], Item]]] = {
     ("ConfigTable", "QUEUE#.*"): (Queue, encode_queue),
     ("MessagesTable", "M"): (Message, encode_fields),
     ("MessagesTable", "D#.*"): (Delivery, encode_delivery),
-    ("ScheduleTable", "HEALTH"): (Health, _encode_health),
+    ("ScheduleTable", "uid#s0"): (Health, _encode_health),
     ("HubTable", "MAPPING#.*"): (ServiceMapping, encode_mapping),
     ("HubTable", "ENTRY"): (LoggedMessage, encode_entry),
     ("WebhooksTable", "APP#.*"): (Application, encode_application),

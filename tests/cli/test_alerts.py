@@ -35,14 +35,23 @@ def test_an_alert_is_set_changed_by_its_name_tested_and_deleted(hub: ServedHub, 
 def test_a_subscriber_is_paused_and_resumed(hub: ServedHub, typed: Typed) -> None:
     world = given_up(hub, 1)
     sent = len(world.sender.requests_to(SHOP))
-    [paused] = typed.json("pause", "orders", "shop")
+    paused = typed.json("pause", "orders", "shop")[0]
     assert (paused["subscriber"], paused["state"], paused["waiting"]) == ("shop", "paused", 0)
     typed("post", "orders", "x")
-    [paused] = typed.json("pause", "orders", "shop")
+    paused = typed.json("health", "orders")[0]
     assert (paused["waiting"], len(world.sender.requests_to(SHOP))) == (1, sent)
     # When it is resumed, then nothing is paused, and what waited is sent
-    assert typed.json("resume", "orders", "shop") == []
+    assert "paused" not in typed("resume", "orders", "shop")
     world.run(seconds=180)
     assert len(world.sender.requests_to(SHOP)) == sent + 1
     typed("pause", "orders", "nobody", code=1)
     typed("resume", "nosuch", "shop", code=1)
+
+
+def test_the_endpoints_that_get_no_messages_are_told_of(hub: ServedHub, typed: Typed) -> None:
+    assert typed.json("health") == []
+    world = hub.worlds["webhooks"].world
+    world.make_endpoint(world.make_app(), "https://a.example/in", disabled=True)
+    [told] = typed.json("health")
+    assert (told["endpoint"], told["application"]) == ("https://a.example/in", "Acme")
+    assert (told["state"], told["waiting"]) == ("disabled", 0)

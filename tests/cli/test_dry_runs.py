@@ -35,6 +35,7 @@ READS = {
     "gates show": "gets",
     "frames show": "gets",
     "topics": "gets",
+    "health": "reads how subscribers are doing",
     "search": "reads the index, or the records: its POST starts a query that changes nothing",
     "tail": "reads the records",
     "audit": "reads the trail",

@@ -226,21 +226,31 @@ def test_an_order_that_waits_goes_on_by_itself_or_is_sent_on_and_not_both(
     assert subscriber_store.take(before.key, following, by_itself=not by_itself)
 
 
-def test_one_project_is_told_of_its_own_that_are_looked_after(subscriber_store: SubscriberStore) -> None:
-    for each in (KEY, *OTHERS):
-        subscriber_store.look_after(each)
-    assert {*subscriber_store.looked_after_of(PROJECT, 10)} == {KEY, OTHERS[1], OTHERS[2]}
-    assert len(subscriber_store.looked_after_of(PROJECT, 2)) == 2
-    assert subscriber_store.looked_after_of(PROJECT[:-1], 10) == []
+def test_one_project_is_told_of_the_health_of_its_own(subscriber_store: SubscriberStore) -> None:
+    healths = {key: an_open_one(key) for key in (KEY, *OTHERS)}
+    for each in healths.values():
+        subscriber_store.save(each)
+    of_project = {key: each for key, each in healths.items() if key.project == PROJECT}
+    assert {each.key: each for each in subscriber_store.healths_of(PROJECT)} == of_project
+    assert [*subscriber_store.healths_of(PROJECT[:-1])] == []
+    # And many are read at once, those that never failed being missing
+    missing = replace(KEY, subscriber_id="c1c2c3c4c5c6")
+    assert subscriber_store.healths([*of_project, missing, KEY]) == of_project
+    assert subscriber_store.healths([]) == {}
 
 
-def test_what_waits_is_counted_so_far(subscriber_store: SubscriberStore) -> None:
-    for number in range(12):
-        subscriber_store.add(KEY, order(message()), NOW + number)
+def test_the_messages_that_wait_are_told_so_far(subscriber_store: SubscriberStore) -> None:
+    waiting = [order(message(message_id=f"1{number:018d}")) for number in range(12)]
+    for number, each in enumerate(waiting):
+        subscriber_store.add(KEY, each, NOW + number)
+    # One that came to wait again is told once
+    subscriber_store.add(KEY, waiting[0], NOW + 99)
     subscriber_store.add(OTHERS[0], order(message(project=OTHERS[0].project)), NOW)
-    assert subscriber_store.count_waiting(KEY, 1_000) == 12
-    assert subscriber_store.count_waiting(KEY, 5) == 5
-    assert subscriber_store.count_waiting(OTHERS[1], 5) == 0
+    ids = [each.key.message_id for each in waiting]
+    assert sorted(subscriber_store.waiting_ids(KEY, 1_000)) == ids
+    assert {*subscriber_store.waiting_ids(KEY, 5)} < {*ids}
+    assert len(subscriber_store.waiting_ids(KEY, 5)) == 5
+    assert subscriber_store.waiting_ids(OTHERS[1], 5) == []
 
 
 def test_who_is_slow_is_listed_until_its_time_is_over(subscriber_store: SubscriberStore) -> None:

@@ -27,6 +27,7 @@ STATE = TokenState(
     failures=2,
     ask_at=NOW + 3,
     reason="invalid_client",
+    failing_since=NOW - 7,
     out_since=NOW - 6,
     claimed_until=NOW + 4,
     claim="c",
@@ -47,6 +48,21 @@ def test_what_is_stored_is_read_by_its_owner_only(store: TokenStore) -> None:
     empty = TokenState(owner=OWNER, revision="r2", version=2)
     store.save_token_state(empty)
     assert store.token_state(OWNER) == empty
+
+
+def test_many_are_read_at_once_and_those_of_a_project(store: TokenStore) -> None:
+    others = [TokenOwner(PROJECT, f"app_1#ep_{number}") for number in range(9)]
+    strange = TokenOwner(OTHER_PROJECT, "ep_1")
+    for each in (OWNER, *others, strange):
+        store.save_token_state(replace(STATE, owner=each))
+    assert {each.owner for each in store.token_states([OWNER, others[3], OWNER, TokenOwner(PROJECT, "x")])} == {
+        OWNER,
+        others[3],
+    }
+    assert {each.owner: each for each in store.token_states_of(PROJECT)} == {
+        each: replace(STATE, owner=each) for each in (OWNER, *others)
+    }
+    assert {each.owner for each in store.token_states_of(OTHER_PROJECT)} == {strange}
 
 
 def test_one_of_two_that_change_the_same_state_is_refused(store: TokenStore) -> None:

@@ -159,6 +159,16 @@ class FakeMessageStore:
         """See the port."""
         return self.unsettled(project_id, queue_uid, limit=limit, after=max(after or "", "2#"))
 
+    def retried(self, project_id: str, queue_uid: str, *, limit: int) -> list[tuple[str, str]]:
+        """See the port."""
+        with self._lock:
+            found = [
+                (each.message_id, each.subscriber_id)
+                for key, each in self._deliveries.items()
+                if key[:2] == (project_id, queue_uid) and each.state in _WAITING
+            ]
+            return found[:limit]
+
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
         with self._lock:
             return sum(

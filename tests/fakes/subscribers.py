@@ -50,6 +50,14 @@ class FakeSubscribers:
         """See the port."""
         return self._healths.get(key)
 
+    def healths(self, keys: Sequence[SubscriberKey]) -> dict[SubscriberKey, Health]:
+        """See the port."""
+        return {each: self._healths[each] for each in keys if each in self._healths}
+
+    def healths_of(self, project_id: str) -> Iterator[Health]:
+        """See the port."""
+        return iter([each for key, each in self._healths.items() if key.project == project_id])
+
     def save(self, health: Health) -> None:
         """See the port."""
         with self._lock:
@@ -174,10 +182,6 @@ class FakeSubscribers:
         """See the port."""
         return iter(sorted(self._looked_after, key=lambda each: (each.project, each.queue_uid, each.subscriber_id)))
 
-    def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
-        """See the port."""
-        return [each for each in self.looked_after() if each.project == project_id][:limit]
-
     def leave(self, key: SubscriberKey) -> None:
         """See the port."""
         self._looked_after.discard(key)
@@ -194,9 +198,9 @@ class FakeSubscribers:
             places = sorted(self._waiting.get(key, {}).items())[:limit]
             return [Waiting(order=order, place=place) for place, order in places]
 
-    def count_waiting(self, key: SubscriberKey, most: int) -> int:
+    def waiting_ids(self, key: SubscriberKey, limit: int) -> list[str]:
         """See the port."""
-        return min(most, len(self._waiting.get(key, {})))
+        return [*dict.fromkeys(each.partition("#")[2] for each in self._waiting.get(key, {}))][:limit]
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
         """See the port."""

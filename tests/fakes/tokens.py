@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 
 from pushhub.base.errors import Conflict
@@ -23,6 +23,14 @@ class FakeTokens:
     def token_state(self, owner: TokenOwner) -> TokenState | None:
         """See the port."""
         return self.states.get(owner)
+
+    def token_states(self, owners: Sequence[TokenOwner]) -> list[TokenState]:
+        """See the port."""
+        return [self.states[each] for each in dict.fromkeys(owners) if each in self.states]
+
+    def token_states_of(self, project_id: str) -> Iterator[TokenState]:
+        """See the port."""
+        return iter([each for owner, each in self.states.items() if owner.project == project_id])
 
     def save_token_state(self, state: TokenState) -> None:
         """See the port."""

@@ -177,7 +177,7 @@ def test_control_may_do_everything_else(caller: Caller, sink: Sink) -> None:
     turn_clock(seconds=60)
     # A pause
     caller.call("control", "POST", "/orders/pause", {"subscriber": "shop"})
-    caller.call("control", "GET", "/orders/paused")
+    caller.call("control", "GET", "/orders/health")
     caller.call("control", "POST", "/orders/resume", {"subscriber": "shop"})
     # Messages of a push queue
     sink.status = 500

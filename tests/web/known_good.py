@@ -190,7 +190,7 @@ IRONMQ = {
     ),
     "ironmq.pause": Good(_push, {"subscriber": "shop"}),
     "ironmq.resume": Good(_push, {"subscriber": "shop"}),
-    "ironmq.list_paused": Good(_push),
+    "ironmq.show_health": Good(_push),
     "ironmq.list_deliveries": Good(_push, query={"state": "exhausted", "count": "10", "after": ""}),
     "ironmq.replay": Good(
         _push, {"subscriber": "shop", "n": 10, "after": "", "message_ids": ["1911857267695685120"], "dry_run": True}

@@ -2,12 +2,124 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tests.fakes import Reply
 from tests.fakes.verifier import new_asymmetric
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.times import epoch_ms, iso_time
 
 DEAD, WELL = "https://dead.example/in", "https://well.example/in"
+TOKENS = "https://login.example/token"
+NONE: dict[str, Any] = {"total": 0, "totals": {}, "data": []}
+WELL_SHOWN = {
+    "state": "delivering",
+    "text": "delivering",
+    "since": None,
+    "until": None,
+    "reason": "",
+    "waiting": 0,
+    "complete": True,
+}
+
+
+def everywhere(world: WebhooksWorld, app: str, endpoint: str, message: str = "") -> list[dict[str, Any]]:
+    """The health of an endpoint wherever it is told of."""
+    told = [world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")["health"]]
+    lists = [f"/app/{app}/endpoint", *([f"/app/{app}/msg/{message}/endpoint"] if message else [])]
+    told += [each["health"] for path in lists for each in world.ask("GET", path)["data"] if each["id"] == endpoint]
+    assert len(told) == 1 + len(lists)
+    listed = [each for each in world.ask("GET", "/health/endpoints")["data"] if each["endpoint"]["id"] == endpoint]
+    return told + [each["health"] for each in listed]
+
+
+def post(world: WebhooksWorld, app: str, count: int = 1) -> str:
+    """Messages; the id of the last."""
+    made = [world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"n": each}}) for each in range(count)]
+    return str(made[-1]["id"])
+
+
+def test_behind_an_open_circuit_every_place_says_the_same_and_leaves_nothing_out() -> None:
+    # Given an endpoint whose circuit is open, with messages that were tried and one that never was
+    world = WebhooksWorld()
+    app = world.make_app()
+    world.make_endpoint(app, WELL)
+    endpoint = world.make_endpoint(app, DEAD)
+    world.sender.script(DEAD, 503)
+    post(world, app, 30)
+    world.run(seconds=900)
+    last = post(world, app)
+    world.run(seconds=5)
+    # Then each list, page and answer has the same health, and all messages are counted, each once
+    told = everywhere(world, app, endpoint, last)
+    assert len(told) == 4
+    assert [each for each in told if each != told[0]] == []
+    assert (told[0]["state"], told[0]["text"]) == ("circuit_open", "failing, circuit open")
+    assert (told[0]["waiting"], told[0]["complete"]) == (31, True)
+    # And the message that was never tried there names this endpoint, with an attempt that is not in the past
+    destinations = world.ask("GET", f"/app/{app}/msg/{last}/endpoint")["data"]
+    (behind,) = (each for each in destinations if each["id"] == endpoint)
+    assert (behind["status"], behind["statusText"]) == (1, "pending")
+    assert behind["nextAttempt"] >= told[0]["until"]
+    assert len(destinations) == 2
+    # And so do the messages that were
+    ahead = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg", status=3, limit=250)["data"]
+    assert ahead
+    assert all(epoch_ms(each["nextAttempt"]) >= epoch_ms(told[0]["until"]) for each in ahead)
+
+
+def test_an_endpoint_whose_token_server_is_down_is_told_of_with_the_reason() -> None:
+    # Given an endpoint behind OAuth whose token server is down: its circuit is closed, as it was never asked
+    world = WebhooksWorld()
+    app = world.make_app()
+    endpoint = world.make_endpoint(app, WELL)
+    oauth = {"grantType": "clientCredentials", "authMethod": "clientSecretPost", "clientId": "c", "clientSecret": "s"}
+    world.ask("PUT", f"/app/{app}/endpoint/{endpoint}/oauth", {**oauth, "tokenUrl": TOKENS})
+    world.sender.script(TOKENS, 503)
+    begun = world.clock.now()
+    last = post(world, app, 3)
+    world.run(seconds=15)
+    # Then it needs attention, everywhere with the same words
+    told = everywhere(world, app, endpoint, last)
+    assert len(told) == 4
+    assert [each for each in told if each != told[0]] == []
+    assert (told[0]["state"], told[0]["text"]) == ("token_server_down", "waits for its token server")
+    assert "503" in told[0]["reason"]
+    assert begun <= epoch_ms(told[0]["since"]) <= begun + 2_000
+    assert epoch_ms(told[0]["until"]) > world.clock.now()
+    assert told[0]["waiting"] == 3
+    # When the server is back, then nothing is the matter
+    world.sender.script(TOKENS, Reply(status_code=200, body=b'{"access_token": "t", "token_type": "Bearer"}'))
+    world.run(seconds=900)
+    assert everywhere(world, app, endpoint, last) == 3 * [WELL_SHOWN]
+    assert world.ask("GET", "/health/endpoints") == NONE
+
+
+def test_one_that_fails_is_told_of_before_its_circuit_opens() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    endpoint = world.make_endpoint(app, DEAD)
+    world.sender.script(DEAD, 503)
+    post(world, app, 2)
+    world.run(seconds=2)
+    told = everywhere(world, app, endpoint)
+    assert [(each["state"], each["waiting"]) for each in told] == 3 * [("failing", 2)]
+    assert told[0]["since"] is not None
+
+
+def test_all_that_need_attention_are_counted() -> None:
+    # Given 110 endpoints of which 39 fail in applications of their own, some of the others having failed before
+    world = WebhooksWorld()
+    world.sender.script(DEAD, 503)
+    for number in range(110):
+        app = world.make_app(name=f"customer {number}")
+        world.make_endpoint(app, DEAD if number < 39 else WELL)
+        post(world, app)
+    world.run(seconds=3)
+    # Then all of them are shown and counted, and no other
+    told = world.ask("GET", "/health/endpoints")
+    assert (told["total"], told["totals"], len(told["data"])) == (39, {"failing": 39}, 39)
 
 
 def test_an_endpoint_that_is_well_has_nothing_to_tell() -> None:
@@ -16,6 +128,7 @@ def test_an_endpoint_that_is_well_has_nothing_to_tell() -> None:
     endpoint = world.make_endpoint(app, WELL)
     assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health") == {
         "disabled": False,
+        "health": WELL_SHOWN,
         "circuit": "closed",
         "circuitSince": None,
         "nextProbe": None,
@@ -25,7 +138,7 @@ def test_an_endpoint_that_is_well_has_nothing_to_tell() -> None:
         "waiting": 0,
         "oldSecretsEnd": [],
     }
-    assert world.ask("GET", "/health/endpoints") == {"data": []}
+    assert world.ask("GET", "/health/endpoints") == NONE
 
 
 def test_an_endpoint_that_is_down_tells_of_its_circuit_and_what_waits_and_is_well_again_later() -> None:
@@ -52,7 +165,7 @@ def test_an_endpoint_that_is_down_tells_of_its_circuit_and_what_waits_and_is_wel
     # When it is back and has everything, then nothing is shown any more
     world.sender.script(DEAD, 200)
     world.run(seconds=4 * 3600)
-    assert world.ask("GET", "/health/endpoints") == {"data": []}
+    assert world.ask("GET", "/health/endpoints") == NONE
     assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")["waiting"] == 0
 
 
@@ -67,7 +180,7 @@ def test_endpoints_that_are_disabled_are_told_of_but_not_those_of_deleted_applic
     assert troubled["endpoint"]["disabled"] is True
     # When it is enabled, then it is no longer shown
     world.ask("PATCH", f"/app/{app}/endpoint/{endpoint}", {"disabled": False})
-    assert world.ask("GET", "/health/endpoints") == {"data": []}
+    assert world.ask("GET", "/health/endpoints") == NONE
 
 
 def test_ends_of_signatures_are_told_until_they_are_there() -> None:

@@ -281,7 +281,7 @@ def test_another_environment_waits_for_the_one_that_asks(world: WebhooksWorld) -
     # Given a token server that takes its time, and another environment that needs a token meanwhile
     app = world.make_app()
     endpoint = gated(world, app)
-    owner = TokenOwner(PROJECT, endpoint)
+    owner = TokenOwner(PROJECT, f"{app}#{endpoint}")
     seen: list[Any] = []
 
     def meanwhile(request: PushRequest) -> None:

@@ -21,7 +21,7 @@ from pushhub.base.ports import PushRequest
 from pushhub.engine.component import Component
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pushhub.base.oauth import Grant
     from pushhub.base.ports import Clock, Sender, Telemetry, Vault
@@ -82,6 +82,7 @@ class TokenState:
         failures: How often the token server failed in a row.
         ask_at: When it may be asked again.
         reason: Why it gave no token.
+        failing_since: When the first of these failures was; 0 for none.
         out_since: Since when it has been out of order; 0 if it is not.
         claimed_until: Until when another environment is asking.
         claim: Random text of the run that asks: no two claims are ever the same write.
@@ -96,6 +97,7 @@ class TokenState:
     failures: int = 0
     ask_at: int = 0
     reason: str = ""
+    failing_since: int = 0
     out_since: int = 0
     claimed_until: int = 0
     claim: str = field(default="", repr=False)
@@ -112,6 +114,14 @@ class TokenStore(Protocol):
 
     def token_state(self, owner: TokenOwner) -> TokenState | None:
         """What is stored, read consistently; None for nothing."""
+        ...
+
+    def token_states(self, owners: Sequence[TokenOwner]) -> list[TokenState]:
+        """What is stored of many, in no order; may be seconds old."""
+        ...
+
+    def token_states_of(self, project_id: str) -> Iterator[TokenState]:
+        """What is stored of all of a project, in no order; may be seconds old."""
         ...
 
     def save_token_state(self, state: TokenState) -> None:
@@ -275,6 +285,7 @@ class Tokens(Component):
             failures=0,
             ask_at=0,
             reason="",
+            failing_since=0,
             out_since=0,
             claimed_until=0,
             version=state.version + 1,
@@ -293,6 +304,7 @@ class Tokens(Component):
             usable_until=0,
             failures=state.failures + 1,
             ask_at=now + wait_ms,
+            failing_since=state.failing_since or now,
             out_since=(state.out_since or now) if error.is_outage else 0,
             reason=error.reason,
             claimed_until=0,

@@ -340,6 +340,11 @@ class Unsettled(Protocol):
         Accepts any text as a cursor, even one that was never issued.
         """
 
+    def retried(self, project_id: str, queue_uid: str, *, limit: int) -> list[tuple[str, str]]:
+        """Message and subscriber of the deliveries of a queue that are waiting after a first attempt, in no order; at
+        most ``limit``. May be seconds old.
+        """
+
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
         """How many deliveries of a queue are waiting after a first attempt (exhausted ones do not count)."""
 
@@ -589,6 +594,12 @@ class Healths(Protocol):
     def health(self, key: SubscriberKey) -> Health | None:
         """A subscriber's health, read consistently; None when it never had a problem."""
 
+    def healths(self, keys: Sequence[SubscriberKey]) -> dict[SubscriberKey, Health]:
+        """What is stored of many subscribers; may be seconds old. Those that never had a problem are missing."""
+
+    def healths_of(self, project_id: str) -> Iterator[Health]:
+        """What is stored of the subscribers of a project; may be seconds old."""
+
     def save(self, health: Health) -> None:
         """Write a health if the stored one still has version ``health.version - 1`` (absent when that is 0).
 
@@ -635,15 +646,8 @@ class SubscriberBacklog(WaitingOrders, Protocol):
     def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
         """Append an order to the backlog, without the message's body."""
 
-    def count_waiting(self, key: SubscriberKey, most: int) -> int:
-        """Number of waiting orders; counting stops at ``most``."""
-
-
-class TroubledSubscribers(Protocol):
-    """Subscribers whose circuits were opened, by project."""
-
-    def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
-        """Those of one project that :meth:`Healths.looked_after` returns; at most ``limit``."""
+    def waiting_ids(self, key: SubscriberKey, limit: int) -> list[str]:
+        """Ids of the messages whose orders wait, in no order; at most ``limit``. May be seconds old."""
 
 
 class Successors(Protocol):
@@ -857,7 +861,5 @@ class SlowSubscribers(Protocol):
         """
 
 
-class SubscriberStore(
-    Healths, TroubledSubscribers, SubscriberBacklog, FlowStore, Successors, SlowSubscribers, Protocol
-):
+class SubscriberStore(Healths, SubscriberBacklog, FlowStore, Successors, SlowSubscribers, Protocol):
     """All of them, as one table holds them; used where the hub is put together."""

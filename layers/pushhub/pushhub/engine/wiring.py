@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.gates import GateSettings
+    from pushhub.engine.health import SubscriberHealths
     from pushhub.engine.model.catalogue import Accepted
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
@@ -667,6 +668,22 @@ class Engine:
         ports = self.ports
         return Circuits(
             healths=ports.subscribers, events=self._subscriber_events.of, clock=ports.clock, telemetry=ports.telemetry
+        )
+
+    @cached_property
+    def healths(self) -> SubscriberHealths:
+        """How subscribers are doing."""
+        from pushhub.engine.health import SubscriberHealths
+        from pushhub.engine.suspension import is_suspended
+
+        ports = self.ports
+        return SubscriberHealths(
+            subscribers=lambda: ports.subscribers,
+            tokens=lambda: ports.token_store,
+            deliveries=ports.messages,
+            is_suspended=lambda project_id: is_suspended(ports.config, project_id),
+            executor=ports.executor,
+            clock=ports.clock,
         )
 
     @cached_property

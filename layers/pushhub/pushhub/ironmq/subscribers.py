@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from pushhub.base.gates import Gated
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.gates import GateSettings
-    from pushhub.engine.ports import ProjectStore, QueueStore, SubscriberBacklog
+    from pushhub.engine.health import SubscriberHealths
+    from pushhub.engine.model.subscriber_health import SubscriberHealth
+    from pushhub.engine.ports import ProjectStore, QueueStore
     from pushhub.engine.queue_copies import QuietQueues
     from pushhub.engine.signing import Signing
     from pushhub.engine.stranger_calls import StrangerCalls
@@ -38,12 +40,6 @@ if TYPE_CHECKING:
 
 PROTOCOL = "ironmq"
 """Whose subscribers they are, in the lists of what ends."""
-
-MOST_COUNTED = 1_000
-"""Where the count of what waits for a paused subscriber stops."""
-
-MOST_PAUSED = 30
-"""Paused subscribers of a queue for which it is counted: each takes eight queries, and a queue may have 1,700."""
 
 NO_SUBSCRIBERS = "Pull queues cannot have subscribers"
 
@@ -253,7 +249,7 @@ class Subscribers(Component):
     config: QueueStore
     registration: Registration
     quiet: QuietQueues  # Lets changes wait for copies.
-    backlog: Callable[[], SubscriberBacklog]  # Where deliveries to paused subscribers wait; made on first use.
+    healths: Callable[[], SubscriberHealths]  # How they are doing; made on first use.
 
     def add(self, project_id: str, queue_name: str, new: Sequence[AskedSubscriber]) -> Queue:
         """Add subscribers; one whose name exists already replaces that subscriber (among several with that name, the
@@ -298,19 +294,31 @@ class Subscribers(Component):
 
         return self._change_queue(project_id, queue_name, changed)
 
-    def held(self, queue: Queue) -> list[tuple[Subscriber, int, bool]]:
-        """The paused subscribers of a queue, with the number of deliveries that each has waiting, and whether these are
-        all. They are counted up to :data:`MOST_COUNTED`, for the first :data:`MOST_PAUSED`; for the others, none are.
+    def health(self, queue: Queue) -> list[tuple[Subscriber, SubscriberHealth]]:
+        """The subscribers of a queue, and how they are doing. What waits in a unicast queue is owed to no one of them:
+        it follows at the end, with a subscriber without a name.
 
         Raises:
             Invalid: A pull queue.
         """
         if queue.push is None:
             raise Invalid(NO_SUBSCRIBERS)
-        paused = [each for each in queue.push.subscribers if each.paused]
-        counts = [self.backlog().count_waiting(_key(queue, each), MOST_COUNTED) for each in paused[:MOST_PAUSED]]
-        counted = [(each, count, count < MOST_COUNTED) for each, count in zip(paused, counts, strict=False)]
-        return counted + [(each, 0, False) for each in paused[MOST_PAUSED:]]
+        from pushhub.engine.health import Watched  # noqa: PLC0415 (few requests ask for it)
+
+        asked = [*queue.push.subscribers]
+        if queue.type is QueueType.UNICAST:
+            asked.append(Subscriber(subscriber_id="*", name="", url=""))
+        watched = [
+            Watched(
+                key=_key(queue, each),
+                tokens=each.subscriber_id if each.oauth else "",
+                paused=each.paused,
+                limits=each.limits,
+                certificate_ends_at=each.certificate.ends_at if each.certificate else None,
+            )
+            for each in asked
+        ]
+        return [*zip(asked, self.healths().of(queue.project, watched), strict=True)]
 
     def remove(self, project_id: str, queue_name: str, removals: Sequence[tuple[str, str]]) -> Queue:
         """Remove subscribers by name or by URL; unknown ones are ignored.

@@ -371,7 +371,7 @@ class Ironmq:
             ),
             conversion=Conversion(pull=pull, bodies=bodies, intake=intake, calls=calls, clock=clock),
             subscribers=Subscribers(
-                config=config, registration=registration, quiet=quiet, backlog=lambda: outside.subscribers
+                config=config, registration=registration, quiet=quiet, healths=lambda: engine.healths
             ),
             post=self.post,
             pull=pull_queues,

@@ -267,15 +267,15 @@ OFFERS: Final = (
     _Offer(
         name="list_endpoints",
         title="Endpoints of an application",
-        means="Endpoints with URL, event types, channels and whether they are disabled.",
+        means="Endpoints with URL, event types, channels and how each is doing (health).",
         run=Toolbox.endpoints,
         optional=PAGED,
     ),
     _Offer(
         name="endpoint_health",
         title="How an endpoint does",
-        means="Whether it is disabled or its circuit open, since when it fails, how many messages wait, and how many "
-        "attempts succeeded and failed.",
+        means="How it is doing in a word (health), since when, until when what waits, and how many attempts succeeded "
+        "and failed.",
         run=Toolbox.health,
         needed={"endpoint": ENDPOINT},
     ),
@@ -305,7 +305,8 @@ OFFERS: Final = (
     _Offer(
         name="list_troubled",
         title="Endpoints in trouble",
-        means="All endpoints of the project that are disabled or whose circuit is not closed.",
+        means="All endpoints of the project that get no messages or not all: disabled, failing, waiting for a token "
+        "server and the like, each with its health.",
         run=Toolbox.troubled,
         of_project=True,
     ),

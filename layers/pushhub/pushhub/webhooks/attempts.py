@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
-from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
 from pushhub.webhooks.messages import MessageQuery, WebhooksMessages, engine_span
@@ -76,11 +76,11 @@ class AttemptedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """An endpoint that a message was sent to.
+    """An endpoint that a message was sent to, or waits for.
 
     Attributes:
         endpoint: The endpoint, which may have been deleted since.
-        status: The result of its last attempt.
+        status: The result of its last attempt; pending before the first.
         next_at: When it is tried next, epoch milliseconds; None for not any more.
     """
 
@@ -182,11 +182,10 @@ class WebhooksAttempts(Component):
         return Page(items=[each for _, each in page.items if each], first=page.first, last=page.last, done=page.done)
 
     def destinations(self, project_id: str, app: str, name: str, window: Window) -> Page[Destination]:
-        """The endpoints that a message was sent to, including deleted ones."""
+        """The endpoints that a message was sent to, including deleted ones, and those that it waits for."""
         application = self._application(project_id, app)
         message = self.messages.of(application, name)
-        made = [each for each in self._deliveries_of(message) if each.attempts]
-        found = taken(made, lambda each: each.subscriber_id, span_of(window))
+        found = taken(self._owed(message), lambda each: each.subscriber_id, span_of(window))
         shown = (each for each in map(self._destination, found) if each is not None)
         return page_of(shown, window, lambda each: each.endpoint.endpoint_id)
 
@@ -213,6 +212,18 @@ class WebhooksAttempts(Component):
     def _deliveries_of(self, message: ListedMessage) -> Sequence[Delivery]:
         found = self.deliveries.message_with_deliveries(message.key)
         return found[1] if found else ()
+
+    def _owed(self, message: ListedMessage) -> list[Delivery]:
+        """The deliveries of a message that were attempted, or still are to be: those behind an open circuit may have
+        waited there since before their first attempt, and are not stored.
+        """
+        found = self.deliveries.message_with_deliveries(message.key)
+        if found is None:
+            return []
+        stored = {each.subscriber_id: each for each in found[1]}
+        to_be_stored = (each for each in found[0].delivery_subscribers if each not in stored)
+        owed = [*stored.values(), *(opening(found[0], each) for each in to_be_stored)]
+        return [each for each in owed if each.attempts or not each.settled]
 
     def _made_for(self, message: ListedMessage, only: str | None) -> Iterator[LoggedAttempt]:
         """The attempts for a message at each of its endpoints."""
@@ -265,12 +276,13 @@ class WebhooksAttempts(Component):
         project_id, app_id = delivery.project, app_of(delivery.queue_uid)
         endpoint = self.endpoints.endpoint(project_id, app_id, delivery.subscriber_id)
         endpoint = endpoint or self.endpoints.deleted_endpoint(project_id, app_id, delivery.subscriber_id)
-        if endpoint is None or delivery.last is None:
+        if endpoint is None:
             return None
         taken_by_it = status_of(delivery) is MessageStatus.SUCCESS
+        tried = MessageStatus.SUCCESS if taken_by_it else MessageStatus.FAIL
         return Destination(
             endpoint=endpoint,
-            status=MessageStatus.SUCCESS if taken_by_it else MessageStatus.FAIL,
+            status=tried if delivery.attempts else MessageStatus.PENDING,
             next_at=None if delivery.settled else delivery.due_at,
         )
 

@@ -233,7 +233,7 @@ class ConsentTarget(Component):
         if endpoint is None:
             return self._nothing_to_ask(order)
         sent = self.sending.send(
-            endpoint.project, endpoint.endpoint_id, endpoint, self._request(order, endpoint, question.get("secret"))
+            endpoint.project, endpoint.receiver, endpoint, self._request(order, endpoint, question.get("secret"))
         )
         answer = sent.answer
         if answer.error_class:

@@ -83,7 +83,7 @@ class WebhookTarget(Component):
     def _post(self, order: PushOrder, endpoint: Endpoint, request: SignedRequest) -> Outcome:
         sent = self.sending.send(
             endpoint.project,
-            endpoint.endpoint_id,
+            endpoint.receiver,
             endpoint,
             PushRequest(
                 url=request.url,

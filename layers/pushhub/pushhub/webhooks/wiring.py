@@ -593,9 +593,10 @@ class Webhooks:
             health=WebhooksHealth(
                 applications=ports.applications,
                 endpoints=ports.endpoints,
-                subscribers=lambda: outside.subscribers,
+                healths=lambda: self._engine.healths,
                 keys=self.endpoints.keys,
                 projects=outside.config,
+                executor=outside.executor,
                 clock=outside.clock,
             ),
             repeats=self.repeats,

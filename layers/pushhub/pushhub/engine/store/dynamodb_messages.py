@@ -43,7 +43,7 @@ from pushhub.engine.store._unsettled_spread import UnsettledSpread
 from pushhub.engine.store.dynamodb_pulses import is_pulse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Executor
 
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -217,16 +217,26 @@ class DynamoDBMessageStore:
         # Some may have been tried since the index was read.
         return [each for each in found if each.state in (DeliveryState.EXHAUSTED, DeliveryState.HELD)], cursor
 
+    def retried(self, project_id: str, queue_uid: str, *, limit: int) -> list[tuple[str, str]]:
+        found: dict[str, None] = {}
+        for partition in self._unsettled_partitions(project_id, queue_uid):
+            for page in self._waiting_pages(partition, ProjectionExpression="unsettled_key"):
+                # One that is moving to another partition is in both.
+                found |= dict.fromkeys(each["unsettled_key"]["S"].removeprefix(WAITING) for each in page["Items"])
+                if len(found) >= limit:
+                    return _pairs(found)[:limit]
+        return _pairs(found)
+
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
         partitions = self._unsettled_partitions(project_id, queue_uid)
-        return sum(page["Count"] for partition in partitions for page in self._waiting_counts(partition))
+        return sum(page["Count"] for partition in partitions for page in self._waiting_pages(partition, Select="COUNT"))
 
-    def _waiting_counts(self, partition: str) -> Iterator[Item]:
+    def _waiting_pages(self, partition: str, **more: str) -> Iterator[Item]:
         return self._table.pages(
             IndexName="unsettled",
-            Select="COUNT",
             KeyConditionExpression="unsettled_queue = :partition AND begins_with(unsettled_key, :waiting)",
             ExpressionAttributeValues={":partition": text(partition), ":waiting": text(WAITING)},
+            **more,
         )
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
@@ -372,3 +382,8 @@ def _in_their_places(messages: Sequence[Message], known: Item) -> tuple[list[Mes
 
 def _encode_message(message: Message) -> Item:
     return message_key(message.key) | {"kind": text(_MESSAGE)} | encode_fields(message)
+
+
+def _pairs(entries: Iterable[str]) -> list[tuple[str, str]]:
+    """Message and subscriber of entries of the unsettled index, without their prefix."""
+    return [(message_id, subscriber_id) for message_id, _, subscriber_id in (each.partition("#") for each in entries)]

@@ -54,6 +54,21 @@ class DynamoDBSubscribers(TableStore):
         item = self._table.get(_health_key(key))
         return _decode_health(item, key) if item else None
 
+    def healths(self, keys: Sequence[SubscriberKey]) -> dict[SubscriberKey, Health]:
+        places = {(place["pk"]["S"], place["sk"]["S"]): key for key in keys for place in (_health_key(key),)}
+        items = self._table.get_many([{"pk": text(pk), "sk": text(sk)} for pk, sk in places], consistent=False)
+        found = ((item, places[item["pk"]["S"], item["sk"]["S"]]) for item in items)
+        return {key: _decode_health(item, key) for item, key in found}
+
+    def healths_of(self, project_id: str) -> Iterator[Health]:
+        """Reads lazily."""
+        for shard in range(LISTS):
+            items = self._table.items(
+                KeyConditionExpression="pk = :pk",
+                ExpressionAttributeValues={":pk": text(f"HEALTH#{project_id}#{shard}")},
+            )
+            yield from readable(items, decode_health)
+
     def save(self, health: Health) -> None:
         item = _encode_health(health) | self._time_to_live()
         self._table.put_version(item, read=lambda each: _decode_health(each, health.key))
@@ -162,18 +177,10 @@ class DynamoDBSubscribers(TableStore):
     def looked_after(self) -> Iterator[SubscriberKey]:
         """Reads lazily."""
         for shard in range(LISTS):
-            yield from self._listed_in(shard)
-
-    def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
-        shards = (self._listed_in(shard, f"{project_id}#") for shard in range(LISTS))
-        return list(islice(chain.from_iterable(shards), limit))
-
-    def _listed_in(self, shard: int, prefix: str = "") -> Iterator[SubscriberKey]:
-        condition, values = "pk = :pk", {":pk": text(f"CIRCUITS#{shard}")}
-        if prefix:
-            condition, values[":prefix"] = f"{condition} AND begins_with(sk, :prefix)", text(prefix)
-        items = self._table.items(KeyConditionExpression=condition, ExpressionAttributeValues=values)
-        yield from readable(items, _decode_listed)
+            items = self._table.items(
+                KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(f"CIRCUITS#{shard}")}
+            )
+            yield from readable(items, _decode_listed)
 
     def leave(self, key: SubscriberKey) -> None:
         self._table.delete(_list_key(key))
@@ -195,20 +202,18 @@ class DynamoDBSubscribers(TableStore):
         shards = (self._waiting_in(key, shard, limit) for shard in range(SHARDS))
         return list(islice(heapq.merge(*shards, key=lambda each: each.place.partition("/")[2]), limit))
 
-    def count_waiting(self, key: SubscriberKey, most: int) -> int:
-        count = 0
-        for shard in range(SHARDS):
-            pages = self._table.pages(
+    def waiting_ids(self, key: SubscriberKey, limit: int) -> list[str]:
+        shards = (
+            self._table.items(
                 KeyConditionExpression="pk = :pk",
                 ExpressionAttributeValues={":pk": text(_waiting_partition(key, shard))},
-                Select="COUNT",
-                Limit=most - count,
+                ProjectionExpression="sk",
             )
-            for page in pages:
-                count += page["Count"]
-                if count >= most:
-                    return most
-        return count
+            for shard in range(SHARDS)
+        )
+        # One that waits for the second time, because a run died in between, is there twice.
+        found = dict.fromkeys(each["sk"]["S"].partition("#")[2] for each in chain.from_iterable(shards))
+        return [*islice(found, limit)]
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
         places = [each.place.partition("/") for each in waiting]
@@ -278,7 +283,8 @@ def _name(key: SubscriberKey) -> str:
 
 
 def _health_key(key: SubscriberKey) -> Item:
-    return {"pk": text(f"HEALTH#{_name(key)}"), "sk": text("HEALTH")}
+    name = f"{key.queue_uid}#{key.subscriber_id}"
+    return {"pk": text(f"HEALTH#{key.project}#{zlib.crc32(name.encode()) % LISTS}"), "sk": text(name)}
 
 
 def _turn_key(key: FlowKey) -> Item:
@@ -340,6 +346,15 @@ def _encode_health(health: Health) -> Item:
     if health.claim:
         item["claim"] = text(health.claim)
     return item if health.failing_since is None else item | {"failing_since": number(health.failing_since)}
+
+
+@decodes
+def decode_health(item: Item) -> Health:
+    """The health in a table item."""
+    queue_uid, _, subscriber_id = item["sk"]["S"].partition("#")
+    project = item["pk"]["S"].split("#")[1]
+    key = SubscriberKey(project=project, queue=item["queue"]["S"], queue_uid=queue_uid, subscriber_id=subscriber_id)
+    return _decode_health(item, key)
 
 
 @decodes

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, TableStore, number, text
-from pushhub.cloud.unreadable import decodes
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.engine.oauth import TokenOwner, TokenState
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Iterator, Sequence
+
+LISTS = 4
+"""Partitions of the tokens of a project."""
 
 KEPT_S = 86_400
 """How long an item is kept after everything in it has ended."""
 
-_COUNTS = ("usable_until", "failures", "ask_at", "out_since", "claimed_until", "useless_until", "version")
+_COUNTS = (
+    "usable_until",
+    "failures",
+    "ask_at",
+    "failing_since",
+    "out_since",
+    "claimed_until",
+    "useless_until",
+    "version",
+)
 
 
 class DynamoDBTokens(TableStore):
@@ -23,6 +36,19 @@ class DynamoDBTokens(TableStore):
     def token_state(self, owner: TokenOwner) -> TokenState | None:
         item = self._table.get(_key(owner))
         return _decode(item, owner) if item else None
+
+    def token_states(self, owners: Sequence[TokenOwner]) -> list[TokenState]:
+        items = self._table.get_many([_key(each) for each in dict.fromkeys(owners)], consistent=False)
+        return [*map(_decode_listed, items)]
+
+    def token_states_of(self, project_id: str) -> Iterator[TokenState]:
+        """Reads lazily."""
+        for shard in range(LISTS):
+            items = self._table.items(
+                KeyConditionExpression="pk = :pk",
+                ExpressionAttributeValues={":pk": text(f"TOKEN#{project_id}#{shard}")},
+            )
+            yield from readable(items, _decode_listed)
 
     def save_token_state(self, state: TokenState) -> None:
         ends = max(self._clock.now(), state.usable_until, state.ask_at, state.claimed_until, state.useless_until)
@@ -38,7 +64,13 @@ class DynamoDBTokens(TableStore):
 
 
 def _key(owner: TokenOwner) -> Item:
-    return {"pk": text(f"TOKEN#{owner.project}#{owner.name}"), "sk": text("TOKEN")}
+    shard = zlib.crc32(owner.name.encode()) % LISTS
+    return {"pk": text(f"TOKEN#{owner.project}#{shard}"), "sk": text(owner.name)}
+
+
+@decodes
+def _decode_listed(item: Item) -> TokenState:
+    return _decode(item, TokenOwner(item["pk"]["S"].split("#")[1], item["sk"]["S"]))
 
 
 @decodes

@@ -8,6 +8,7 @@ from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import MOST_EARLIER, DeliveryState
 from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
+from pushhub.engine.model.subscriber_health import HealthState
 from pushhub.engine.report import TABLES
 from pushhub.ironmq.api.alert_description import ALERT_ID, ALERTS
 from pushhub.ironmq.api.changes_description import CHANGES
@@ -55,6 +56,7 @@ from pushhub.web.description import (
     text,
     whole,
 )
+from pushhub.web.health_description import HEALTH_EXAMPLE, health_schema
 
 _MESSAGE_ID = "1910848478410441216"
 _RESERVATION = "add54a65746d41389fcd7046e06f0ad6"
@@ -375,21 +377,26 @@ DESCRIPTION = ApiDescription(
             answer=_DONE,
             answered={"msg": "Resumed"},
         ),
-        "ironmq.list_paused": Described(
+        "ironmq.show_health": Described(
+            means="In one word, the same wherever it is told, with what waits for it. What a unicast queue owes"
+            " is owed to no one of its subscribers, and counted for the queue alone.",
             answer=answer(
                 {
-                    "subscribers": array(
-                        answer(
-                            {
-                                "name": text(),
-                                "held": whole("Deliveries that wait, counted up to 1,000, for 30 subscribers.", 0),
-                                "complete": boolean("Whether all were counted."),
-                            }
-                        )
-                    )
+                    "waiting": whole("Deliveries that wait in this queue, each counted once.", 0),
+                    "complete": boolean("Whether these are all."),
+                    "subscribers": array(answer({"name": text(), "health": health_schema([*HealthState])})),
                 }
             ),
-            answered={"subscribers": [{"name": "shop", "held": 12, "complete": True}]},
+            answered={
+                "waiting": 12,
+                "complete": True,
+                "subscribers": [
+                    {
+                        "name": "shop",
+                        "health": {**HEALTH_EXAMPLE, "state": "paused", "text": "paused", "since": None, "until": None},
+                    }
+                ],
+            },
         ),
         "ironmq.replay": Described(
             means="Each delivery to it that was given up gets one more try, as long as its message lives. One request"

@@ -8,6 +8,7 @@ from pushhub.ironmq.queues import named_subscriber
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
 from pushhub.ironmq.wire.subscribers import parse_named, parse_removals, parse_replay, parse_subscriber_request
 from pushhub.web.api import Body, Route
+from pushhub.web.health import health_view
 from pushhub.web.http import Response
 from pushhub.web.json import boolean
 
@@ -91,10 +92,18 @@ def _resume(hub: IronUseCases, call: IronCall) -> Response:
     return Response(status=200, body={"msg": "Resumed"})
 
 
-def _paused(hub: IronUseCases, call: IronCall) -> Response:
-    held = hub.subscribers.held(hub.queues.get(call.project, call.queue))
-    shown = [{"name": each.name, "held": count, "complete": complete} for each, count, complete in held]
-    return Response(status=200, body={"subscribers": shown})
+def _health(hub: IronUseCases, call: IronCall) -> Response:
+    told = hub.subscribers.health(hub.queues.get(call.project, call.queue))
+    return Response(
+        status=200,
+        body={
+            "waiting": sum(health.owed.waiting for _, health in told),
+            "complete": all(health.owed.complete for _, health in told),
+            "subscribers": [
+                {"name": each.name, "health": health_view(health)} for each, health in told if each.subscriber_id != "*"
+            ],
+        },
+    )
 
 
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
@@ -160,9 +169,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         summary="Resume a paused subscriber",
         body=Body.JSON,
     ),
-    Route(
-        "GET", QUEUE + "/paused", _paused, name="ironmq.list_paused", summary="List paused subscribers and what waits"
-    ),
+    Route("GET", QUEUE + "/health", _health, name="ironmq.show_health", summary="Show how each subscriber is doing"),
     Route(
         "POST",
         QUEUE + "/replay",

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.steps import Steps
 from pushhub.web.api import Auth, Body, Route
+from pushhub.web.health import health_view
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
 from pushhub.webhooks.api.messages import MESSAGE, message_query
-from pushhub.webhooks.attempts import AttemptedMessage, AttemptQuery, Stats
+from pushhub.webhooks.attempts import AttemptedMessage, AttemptQuery, Destination, Stats
 from pushhub.webhooks.messages import LIST_STEPS
 from pushhub.webhooks.model.event_type import MOST_EXAMPLES, Example
 from pushhub.webhooks.model.ids import Kind, message_id
@@ -91,10 +92,14 @@ def _messages_of(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     with_content = call.flag("with_content", default=True)
     page = hub.attempts.messages_of(call.project, call.app, call.endpoint, window, _query(call))
     redaction, steps = hub.messages.redaction(call.project, call.app), Steps(LIST_STEPS)
+    endpoint = hub.endpoints.endpoint(call.project, call.app, call.endpoint)
+    (health,) = hub.health.of_endpoints(call.project, call.app, [endpoint])
+    now = hub.clock.now()
 
     def view(each: AttemptedMessage) -> dict[str, object]:
         payload = hub.messages.payload(each.message, redaction, steps) if with_content else {}
-        return {**message_view(each.message, payload), **status_view(each.status, each.next_at)}
+        next_at = health.next_attempt(each.next_at, now)
+        return {**message_view(each.message, payload), **status_view(each.status, next_at)}
 
     return Response(status=200, body=page_view(page, view))
 
@@ -103,8 +108,17 @@ def _destinations(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=True, ordered=False)
     page = hub.attempts.destinations(call.project, call.app, call.message, window)
     url_as_shown = hub.endpoints.url_as_shown(call.caller.reach)
-    view = page_view(page, lambda each: destination_view(each.endpoint, each.status, each.next_at, url_as_shown))
-    return Response(status=200, body=view)
+    endpoints = [each.endpoint for each in page.items]
+    told = zip(endpoints, hub.health.of_endpoints(call.project, call.app, endpoints), strict=True)
+    healths = {endpoint.endpoint_id: health for endpoint, health in told}
+    now = hub.clock.now()
+
+    def view(each: Destination) -> dict[str, object]:
+        health = healths[each.endpoint.endpoint_id]
+        next_at = health.next_attempt(each.next_at, now)
+        return {**destination_view(each.endpoint, each.status, next_at, url_as_shown), "health": health_view(health)}
+
+    return Response(status=200, body=page_view(page, view))
 
 
 def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -194,7 +208,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         MESSAGE + "/endpoint",
         _destinations,
         name="webhooks.list_destinations",
-        summary="List the endpoints that a message was sent to",
+        summary="List the endpoints that a message was sent to or waits for",
         query=("limit", "iterator"),
     ),
     _route(

@@ -9,8 +9,10 @@ from typing import Any
 from pushhub.base.fields import setting_of
 from pushhub.base.signature_schemes import ENCODINGS, HASHES, PRESETS
 from pushhub.base.signing import MAX_GRACE_S
+from pushhub.engine.health import MOST_COUNTED
 from pushhub.engine.model.circuit import CircuitState
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS
+from pushhub.engine.model.subscriber_health import HealthState
 from pushhub.web.api import Auth
 from pushhub.web.description import (
     OVER_QUOTA,
@@ -30,8 +32,9 @@ from pushhub.web.description import (
     text,
     whole,
 )
+from pushhub.web.health_description import HEALTH_EXAMPLE, health_schema
 from pushhub.webhooks.api.dialect import CODES
-from pushhub.webhooks.health import MOST_COUNTED, MOST_TROUBLED
+from pushhub.webhooks.health import MOST_SHOWN
 from pushhub.webhooks.model.application import ApplicationFields
 from pushhub.webhooks.model.cloud_events import Mode
 from pushhub.webhooks.model.endpoint import EndpointFields
@@ -185,6 +188,14 @@ _DESTINATION: dict[str, Any] = {
     "nextAttempt": None,
     "status": 0,
     "statusText": "success",
+    "health": {
+        **HEALTH_EXAMPLE,
+        "state": "delivering",
+        "text": "delivering",
+        "since": None,
+        "until": None,
+        "waiting": 0,
+    },
 }
 
 _PATHS = nullable(array(text(maxLength=MAX_PATH_LENGTH, pattern=r"^[^.]+(\.[^.]+){0,9}$"), maxItems=MAX_PATHS))
@@ -441,6 +452,7 @@ _MESSAGE_FIELDS: dict[str, Schema] = {
 _MESSAGE_LACKS = ("tags", "deliverAt", "orderingKey")
 
 _CIRCUIT_FIELDS: dict[str, Schema] = {
+    "health": ref("SubscriberHealth"),
     "circuit": text(
         "`open`: it gets only probes. `ramping`: waiting messages are sent, more each minute.",
         enum=[each.value for each in CircuitState if each is not CircuitState.PAUSED],
@@ -452,6 +464,7 @@ _CIRCUIT_FIELDS: dict[str, Schema] = {
     "disablesAt": nullable(text("When it is disabled if it continues to fail. RFC 3339, UTC.")),
 }
 _CIRCUIT: dict[str, Any] = {
+    "health": HEALTH_EXAMPLE,
     "circuit": "open",
     "circuitSince": _AT,
     "nextProbe": "2026-11-22T05:38:16.123Z",
@@ -485,10 +498,13 @@ _POLLED = {"data": [_MESSAGE], "iterator": _MESSAGE_ID, "done": True}
 
 def _endpoint_shown(fields: Mapping[str, Schema]) -> Schema:
     own = {"id": text("Begins with `ep_`."), "metadata": TEXTS, "createdAt": TIME, "updatedAt": TIME}
-    return answer({**fields, **own}, lacks=tuple(_ENDPOINT_ADDITIONS))
+    # Only lists tell how each is doing.
+    listed = {"health": ref("SubscriberHealth")}
+    return answer({**fields, **own, **listed}, lacks=(*_ENDPOINT_ADDITIONS, *listed))
 
 
 _SCHEMAS: dict[str, Schema] = {
+    "SubscriberHealth": health_schema([*HealthState]),
     "WebhooksMessage": answer(_MESSAGE_FIELDS, lacks=_MESSAGE_LACKS),
     "WebhooksAttemptedMessage": answer(
         {**_MESSAGE_FIELDS, **_STATUS, "nextAttempt": TIME}, lacks=(*_MESSAGE_LACKS, "nextAttempt")
@@ -501,6 +517,7 @@ _SCHEMAS: dict[str, Schema] = {
             "nextAttempt": nullable(TIME),
             "createdAt": TIME,
             "updatedAt": TIME,
+            "health": ref("SubscriberHealth"),
         },
         lacks=tuple(_ENDPOINT_ADDITIONS),
     ),
@@ -799,17 +816,26 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.health": Described(answer=obj(), answered={}),
     "webhooks.ping": Described(),
     "webhooks.list_troubled_endpoints": Described(
-        means=f"Those that are disabled, and those whose circuit is open or has just closed, of all applications; "
-        f"{MOST_TROUBLED} of each at most. "
-        "An extension.",
+        means=f"Those of all applications that are disabled or fail, whose circuit is not closed, or that wait for "
+        f"their token server or the like; {MOST_SHOWN:,} at most, and all of them counted. An extension.",
         answer=answer(
             {
+                "total": whole("How many there are.", 0),
+                "totals": {
+                    "type": "object",
+                    "additionalProperties": {"type": "integer"},
+                    "description": "How many are in each state.",
+                },
                 "data": array(
                     answer({"appId": text(), "appName": text(), "endpoint": ref("WebhooksEndpoint"), **_CIRCUIT_FIELDS})
-                )
+                ),
             }
         ),
-        answered={"data": [{"appId": _APP_ID, "appName": "Acme", "endpoint": _ENDPOINT, **_CIRCUIT}]},
+        answered={
+            "total": 1,
+            "totals": {"circuit_open": 1},
+            "data": [{"appId": _APP_ID, "appName": "Acme", "endpoint": _ENDPOINT, **_CIRCUIT}],
+        },
     ),
     "webhooks.show_endpoint_health": Described(
         means=(
@@ -820,7 +846,7 @@ _ROUTES: Mapping[str, Described] = {
             {
                 "disabled": boolean("Whether it gets no messages."),
                 **_CIRCUIT_FIELDS,
-                "waiting": whole(f"Deliveries that wait until it is back; {MOST_COUNTED} means that many or more.", 0),
+                "waiting": whole(f"As in `health`: counted up to {MOST_COUNTED:,} in a queue, or in a backlog.", 0),
                 "oldSecretsEnd": array(TIME, "The end of each earlier secret that still signs."),
                 "signaturesEnd": {**TEXTS, "description": "When signature schemes end, by their header."},
                 "certificateEndsAt": text("RFC 3339, UTC: when its client certificate ends; left out if it has none."),

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pushhub.web.api import Auth, Body, Route
+from pushhub.web.health import health_view
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, ROOT, WebhooksCall
 from pushhub.webhooks.model.ids import Kind
@@ -67,8 +68,15 @@ def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=False)
-    page = hub.endpoints.page(call.project, _ensured(hub, call), window)
-    return Response(status=200, body=page_view(page, partial(_view, hub, call)))
+    app = _ensured(hub, call)
+    page = hub.endpoints.page(call.project, app, window)
+    healths = hub.health.of_endpoints(call.project, app, page.items)
+    told = {each.endpoint_id: health_view(health) for each, health in zip(page.items, healths, strict=True)}
+
+    def view(endpoint: Endpoint) -> dict[str, object]:
+        return {**_view(hub, call, endpoint), "health": told[endpoint.endpoint_id]}
+
+    return Response(status=200, body=page_view(page, view))
 
 
 def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

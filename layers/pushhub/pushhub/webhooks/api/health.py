@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Auth, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ENDPOINT, ROOT, WebhooksCall
+from pushhub.webhooks.health import MOST_SHOWN
 from pushhub.webhooks.wire.health import checkup_view, troubled_view
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def _endpoint(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _troubled(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body=troubled_view(hub.health.troubled(call.project)))
+    return Response(status=200, body=troubled_view(hub.health.troubled(call.project), MOST_SHOWN))
 
 
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
@@ -47,7 +48,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ROOT + "/health/endpoints",
         _troubled,
         name="webhooks.list_troubled_endpoints",
-        summary="List the endpoints that are disabled or whose circuit is not closed",
+        summary="List the endpoints that get no messages, or not all of them",
     ),
     Route(
         "GET",

@@ -157,6 +157,11 @@ class Endpoint:
         return not (self.deleted or self.fields.disabled or self.awaits_consent)
 
     @property
+    def receiver(self) -> str:
+        """Its receiver, unique in the project: nobody else gets its tokens, or a connection of its own."""
+        return f"{self.app_id}#{self.endpoint_id}"
+
+    @property
     def gated(self) -> bool:
         """Whether its receiver demands something before it looks at a request."""
         return bool(self.oauth) or self.certificate is not None

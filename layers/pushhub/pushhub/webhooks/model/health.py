@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pushhub.engine.model.circuit import CircuitState, Health
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pushhub.engine.model.subscriber_health import SubscriberHealth
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
 
@@ -19,19 +18,14 @@ class EndpointHealth:
     """What is known of an endpoint at a glance.
 
     Attributes:
-        health: What the engine knows about it.
+        health: How it is doing.
         disables_at: When it will be disabled if it keeps failing, epoch milliseconds; None while it is not failing.
     """
 
     application: Application
     endpoint: Endpoint
-    health: Health
+    health: SubscriberHealth
     disables_at: int | None
-
-    @property
-    def troubled(self) -> bool:
-        """Whether it gets nothing, or only some of its messages."""
-        return self.endpoint.fields.disabled or self.health.state is not CircuitState.CLOSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +33,12 @@ class EndpointCheckup(EndpointHealth):
     """What is known of an endpoint after a closer look.
 
     Attributes:
-        waiting: Deliveries waiting until it recovers, counted up to a limit.
         old_keys_end: When each earlier signing key still in use expires, epoch milliseconds, earliest first.
         signatures_end: When schemes that sign its requests end, by their header, epoch milliseconds: of its own, or
             those that it inherits.
         seen_at: When this was so, epoch milliseconds.
     """
 
-    waiting: int
     old_keys_end: tuple[int, ...]
     signatures_end: Mapping[str, int]
     seen_at: int
