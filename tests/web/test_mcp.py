@@ -218,7 +218,8 @@ def test_an_assistant_finds_out_why_an_endpoint_fails(assistant: Assistant) -> N
     assert (health["attempts"]["fail"], health["health"]["disabled"]) == (1, False)
     found, _, _ = assistant.call("list_applications")
     assert [each["id"] for each in found["data"]] == [assistant.app]
-    assert assistant.call("list_troubled")[0]["data"] == []
+    troubled = assistant.call("list_troubled")[0]["data"]
+    assert [(each["endpoint"]["id"], each["health"]["state"]) for each in troubled] == [(assistant.endpoint, "failing")]
 
 
 def test_a_receivers_text_cannot_end_its_fence_and_is_cut(assistant: Assistant) -> None:
@@ -400,3 +401,10 @@ def test_half_a_surrogate_pair_is_refused_wherever_it_is(assistant: Assistant, a
         status, told, _ = assistant.send(body.encode())
         assert (status, told["id"], told["error"]["code"]) == (400, None, -32700)
         assert "half a surrogate pair (line 1, column " in told["error"]["message"]
+
+
+def test_endpoints_in_trouble_are_all_counted_with_the_health_of_each(assistant: Assistant) -> None:
+    assistant.world.ask("PATCH", f"/app/{assistant.app}/endpoint/{assistant.endpoint}", {"disabled": True})
+    said, _, _ = assistant.call("list_troubled")
+    assert (said["count"], said["of_each_state"]) == (1, {"disabled": 1})
+    assert [each["health"]["text"] for each in said["data"]] == ["disabled"]

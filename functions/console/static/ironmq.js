@@ -38,7 +38,8 @@ export const showPast = (id, after, signal) => call("ironmq", "GET", `/3/project
 export const attempts = (name, id, signal) => call("ironmq", "GET", queues(name, "messages", id, "attempts"), { signal });
 export const pause = (name, subscriber) => call("ironmq", "POST", queues(name, "pause"), { body: { subscriber } });
 export const resume = (name, subscriber) => call("ironmq", "POST", queues(name, "resume"), { body: { subscriber } });
-export const paused = (name, signal) => call("ironmq", "GET", queues(name, "paused"), { signal }).then((told) => told.subscribers);
+/** How each subscriber is doing: {waiting, complete, subscribers: [{name, health}]}. */
+export const health = (name, signal) => call("ironmq", "GET", queues(name, "health"), { signal });
 export const replay = (name, body) => call("ironmq", "POST", queues(name, "replay"), { body });
 
 /** What went on at a subscriber: of a queue by both names, a mapping by its id alone. */

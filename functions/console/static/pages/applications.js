@@ -1,6 +1,7 @@
 // Webhooks: applications (one for each customer), event types, and one application with its endpoints and messages. The last is the portal.
 import { Refused } from "../http.js";
 import { Badge, Card, Confirmed, Copy, Dialog, Doing, Form, Loaded, Notice, Page, Pager, Table, Tabs, Time, toast, useLoad } from "../parts.js";
+import { HealthBadge, waiting } from "../health.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import * as webhooks from "../webhooks.js";
@@ -108,7 +109,7 @@ export const endpointOf = (values) => ({
 });
 
 function Endpoints({ app, query }) {
-  const list = useLoad((signal) => webhooks.endpoints.list(app, query.iterator, signal), [app, query.iterator]);
+  const list = useLoad((signal) => webhooks.endpoints.list(app, query.iterator, signal), [app, query.iterator], { every: 15_000 });
   const [making, setMaking] = useState(false);
   const make = async (values) => {
     const made = await webhooks.endpoints.make(app, endpointOf(values));
@@ -119,7 +120,8 @@ function Endpoints({ app, query }) {
     <${Loaded} from=${list}>${(told) => html`<${Table} label="Endpoints" rows=${told.data} keyed=${(each) => each.id} empty="No endpoints yet, so messages go nowhere."
       columns=${[
         ["URL", (each) => html`<a class="mono" href=${href("apps", app, "endpoints", each.id)}>${each.url}</a>`],
-        ["State", (each) => html`<${Badge} state=${each.disabled ? "disabled" : "enabled"} />`],
+        ["State", (each) => html`<${HealthBadge} health=${each.health} />`],
+        ["Waiting", (each) => waiting(each.health), { number: true }],
         ["Event types", (each) => (each.eventTypes ?? ["all"]).join(", ")],
         ["Description", (each) => each.description || "–"],
       ]} />`}<//>

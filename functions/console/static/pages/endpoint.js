@@ -1,5 +1,6 @@
 // An endpoint of webhooks: its health, its attempts, what is still ahead, its secret; and one message with all its attempts.
 import { Ahead, Badge, Bars, Body, Card, Confirmed, Copy, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Time, Timeline, hourName, shorten, toast, useLoad } from "../parts.js";
+import { isWell, HealthBadge, HealthNotice, waiting, waits, waitsForOne } from "../health.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import * as webhooks from "../webhooks.js";
@@ -61,10 +62,9 @@ export function Endpoint({ segments: [app, , id] }) {
     <//>`}>
     <${Loaded} from=${about}>${({ application, endpoint }) => html`<${Fragment}>
       ${theirs && html`<${Notice}>This endpoint is the provider's own: it is shown because it gets your messages, too.<//>`}
-      ${endpoint.disabled && html`<${Notice} kind="warn" action=${theirs ? undefined : "Resume"} onAction=${() => enable(false)}>This endpoint is paused: nothing is sent to it.<//>`}
-      ${health.data && !endpoint.disabled && html`<${Trouble} health=${health.data} />`}
+      ${health.data && html`<${HealthNotice} health=${health.data.health} disablesAt=${health.data.disablesAt} action=${endpoint.disabled && !theirs ? "Resume" : undefined} onAction=${() => enable(false)} />`}
       <${Endings} ends=${health.data?.signaturesEnd} />
-      <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)], ["Circuit", health.data ? html`<${Circuit} of=${health.data} disabled=${endpoint.disabled} />` : "–"]]} />`}<//>
+      <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["Waiting", health.data ? waiting(health.data.health) : "–"], ["Usual answer", typical(attempts.data?.data)], ["State", health.data ? html`<${HealthBadge} health=${health.data.health} />` : "–"]]} />`}<//>
       <${Card} title="The last day, by hour">
         <${Loaded} from=${attempts}>${(told) => html`<${Bars} label="Attempts by hour" items=${byHour(told.data)} />
           <p class="legend">${told.done ? "" : "The newest 250 attempts are shown."} Green: delivered. Red: failed.${!webhooks.inPortal() && html` <a href=${href("charts", { subscriber: endpoint.id })}>Other periods, and how long answers took</a>.`}</p>`}<//>
@@ -72,7 +72,9 @@ export function Endpoint({ segments: [app, , id] }) {
       ${!webhooks.inPortal() && html`<${Outages} queue=${`webhooks/${application.id}`} subscriber=${endpoint.id} />`}
       <div class="columns">
         <${Card} title="Still ahead" flush>
-          <${Loaded} from=${ahead}>${(told) => html`${told.data.length > 0 && html`<div class="inside"><${Ahead} times=${told.data.map((each) => each.nextAttempt)} /></div>`}<${Table} label="Still ahead" rows=${told.data.slice(0, 10)} keyed=${(each) => each.id} empty="No retry is planned." columns=${[
+          <${Loaded} from=${ahead}>${(told) => html`${health.data && waitsForOne(health.data.health)
+            ? health.data.health.waiting > 0 && html`<div class="inside"><p class="hint">${waits(health.data.health)} for the same: ${health.data.health.text}. Those that were tried before are listed.</p></div>`
+            : told.data.length > 0 && html`<div class="inside"><${Ahead} times=${told.data.map((each) => each.nextAttempt)} /></div>`}<${Table} label="Still ahead" rows=${told.data.slice(0, 10)} keyed=${(each) => each.id} empty="None that was tried before." columns=${[
             ["Message", (each) => html`<a href=${href("apps", app, "messages", each.id)}>${each.eventType}</a>`],
             ["Next attempt", (each) => html`<${Time} at=${each.nextAttempt} />`],
           ]} />`}<//>
@@ -106,23 +108,6 @@ export function Endpoint({ segments: [app, , id] }) {
       ${edited === "tokens" && html`<${Tokens} ...${gatesOfEndpoint(app, id).tokens} onClose=${() => setEdited("")} onDone=${saved} />`}
     <//>`}<//>
   <//>`;
-}
-
-/** How an endpoint's circuit stands, in a word. */
-export function Circuit({ of, disabled }) {
-  if (disabled) return html`<${Badge} state="disabled">paused<//>`;
-  return html`<${Badge} kind=${{ closed: "good", open: "bad", ramping: "warn" }[of.circuit]}>${{ closed: "closed", open: "open", ramping: "catching up" }[of.circuit]}<//>`;
-}
-
-/** What an open circuit, or days of failure, mean for an endpoint. */
-function Trouble({ health }) {
-  const waiting = health.waiting >= 1000 ? "1,000 deliveries or more wait" : `${health.waiting} ${health.waiting === 1 ? "delivery waits" : "deliveries wait"}`;
-  const ends = health.disablesAt && html` If every attempt fails until then, it is paused <${Time} at=${health.disablesAt} />.`;
-  if (health.circuit === "open") {
-    return html`<${Notice} kind="bad">It failed for many messages, so it gets only an occasional attempt: the next <${Time} at=${health.nextProbe} />, after ${health.failedProbes} that failed. ${waiting} until it is back.${ends}<//>`;
-  }
-  if (health.circuit === "ramping") return html`<${Notice} kind="warn">It is back. ${waiting}; more of them are sent each minute.<//>`;
-  return health.failingSince && html`<${Notice} kind="warn">It has accepted nothing since its first failure, <${Time} at=${health.failingSince} />.${ends}<//>`;
 }
 
 function byHour(attempts) {
@@ -251,7 +236,7 @@ export function WebhookMessage({ segments: [app, , id] }) {
       <div class="columns">
         <div class="stack">
           <${Card} title="Where it goes">
-            ${destinations.length ? html`<${FanOut} from=${message.eventType} branches=${destinations.map((each) => ({ name: each.url, state: stateOf(each), detail: each.nextAttempt ? "a retry is planned" : "" }))} />` : html`<p class="hint">No endpoint wanted it.</p>`}
+            ${destinations.length ? html`<${FanOut} from=${message.eventType} branches=${destinations.map((each) => ({ name: each.url, state: stateOf(each), detail: each.status === 0 || isWell(each.health) ? (each.nextAttempt ? "a retry is planned" : "") : each.health.text }))} />` : html`<p class="hint">No endpoint wanted it.</p>`}
             <div class="actions">${destinations.filter((each) => !webhooks.tenantsOwn(each.url)).map((each) => html`<${Confirmed} key=${each.id} kind="long" name="Send again to ${shorten(each.url, 40)}" sure="Send again" question="Send this message again to ${shorten(each.url, 60)}?" detail="Once, at once. No other endpoint gets it." onSure=${() => resend(each.id)} />`)}</div>
           <//>
           <${Card} title="Payload" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
@@ -284,11 +269,12 @@ function timeline(message, attempts, destinations) {
     detail: html`${each.triggerType === 1 ? "Requested by a person. " : ""}${identity(each)}${each.responseDurationMs} ms.
       ${each.response && html`<details><summary>The answer</summary><pre class="body" tabindex="0">${each.response}</pre></details>`}`,
   }));
-  const ahead = destinations.filter((each) => each.nextAttempt).map((each) => ({
+  const open = destinations.filter((each) => each.status !== 0 && (each.nextAttempt || waitsForOne(each.health)));
+  const ahead = open.map((each) => ({
     kind: "ahead",
-    what: `${each.url}: the next attempt`,
+    what: `${each.url}: the ${each.status === 1 ? "first" : "next"} attempt`,
     at: each.nextAttempt,
-    detail: "Waits grow: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each up to a fifth longer or shorter, and longer if the endpoint asked for it.",
+    detail: waitsForOne(each.health) ? `The endpoint: ${each.health.text}. ${waits(each.health)} with this one.${each.health.reason && ` It said: ${each.health.reason}.`}` : "Waits grow: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each up to a fifth longer or shorter, and longer if the endpoint asked for it.",
   }));
   return [{ kind: "accent", what: "Accepted", at: message.timestamp }, ...made, ...ahead];
 }

@@ -4,6 +4,7 @@ import { asWritten } from "../http.js";
 import { Ahead, Badge, Card, Confirmed, counted, DayAtSubscriber, Dialog, Doing, Facts, Field, Figures, Form, Loaded, Notice, Page, Pager, Table, Tabs, Time, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
+import { HealthBadge, HealthNotice, isWell, waiting } from "../health.js";
 import { Demands, subscriberOf, withoutGates } from "./gates.js";
 import { Outages } from "./outages.js";
 
@@ -105,14 +106,17 @@ function NewQueue({ onClose }) {
   <//>`;
 }
 
+/** Notices of subscribers above a queue; the list of subscribers has them all. */
+const MOST_NOTICES = 3;
+
 const TABS = [["", "Messages"], ["given-up", "Given up"], ["subscribers", "Subscribers"], ["settings", "Settings"]];
 const OF_PUSH = new Set(["given-up", "subscribers"]);
 
 export function Queue({ segments: [name, tab = ""], query }) {
   const queue = useLoad(async (signal) => {
     const shown = await ironmq.showQueue(name, signal);
-    const [given, paused] = shown.push ? await Promise.all([ironmq.givenUp(name, signal), ironmq.paused(name, signal)]) : [null, []];
-    return { ...shown, given, paused };
+    const [given, health] = shown.push ? await Promise.all([ironmq.givenUp(name, signal), ironmq.health(name, signal)]) : [null, { subscribers: [] }];
+    return { ...shown, given, health };
   }, [name], { every: 10_000 });
   const [posting, setPosting] = useState(false);
   const posted = () => {
@@ -123,8 +127,8 @@ export function Queue({ segments: [name, tab = ""], query }) {
   return html`<${Page} title=${name} lead=${Object.fromEntries(TYPES)[queue.data?.type]} crumbs=${[["Queues", href("queues")]]}
     actions=${html`<button class="primary" type="button" onClick=${() => setPosting(true)}>Post a message</button>`}>
     <${Loaded} from=${queue}>${(shown) => html`<${Fragment}>
-      <${Figures} of=${[[shown.push ? "To be retried" : "Waiting", shown.size], ...(shown.push ? givenFigures(name, shown) : []), ["Ever posted", shown.total_messages], ...(shown.push ? [["Subscribers", html`<a href=${href("queues", name, "subscribers")}>${shown.push.subscribers.length}</a>`]] : [])]} />
-      ${shown.paused.map((each) => html`<${Notice} kind="warn" key=${each.name}><a href=${href("queues", name, "subscribers", each.name)}>${each.name}</a> is paused: ${heldBy(each)}<//>`)}
+      <${Figures} of=${[["Waiting", shown.push ? waiting(shown.health) : shown.size], ...(shown.push ? givenFigures(name, shown) : []), ["Ever posted", shown.total_messages], ...(shown.push ? [["Subscribers", html`<a href=${href("queues", name, "subscribers")}>${shown.push.subscribers.length}</a>`]] : [])]} />
+      ${shown.health.subscribers.filter((each) => !isWell(each.health)).slice(0, MOST_NOTICES).map((each) => html`<${HealthNotice} key=${each.name} health=${each.health} who=${html`<a href=${href("queues", name, "subscribers", each.name)}>${each.name}</a>`} />`)}
       <${Tabs} label="Parts of the queue" current=${tab} tabs=${tabs} />
       ${tab === "" && html`<${Messages} queue=${shown} key=${shown.id} />`}
       ${tab === "given-up" && shown.push && html`<${GivenUp} queue=${shown} query=${query} />`}
@@ -136,9 +140,6 @@ export function Queue({ segments: [name, tab = ""], query }) {
 }
 
 const orMore = ({ count, more }) => `${count.toLocaleString()}${more ? " or more" : ""}`;
-
-/** What waits for a paused subscriber, in words. */
-const heldBy = ({ held, complete }) => `${complete ? counted(held, "delivery waits", "deliveries wait") : `${held.toLocaleString()} or more deliveries wait`} until it is resumed.`;
 
 function givenFigures(name, { given, push }) {
   const errors = push.error_queue && ["Error queue", html`<a class="name" href=${href("queues", push.error_queue)}>${push.error_queue}</a>`];
@@ -223,10 +224,13 @@ function Subscribers({ queue, reload }) {
     await reload({ quietly: true });
     setEdited(null);
   };
+  // Both lists are in the order of the queue.
+  const healthOf = (each) => queue.health.subscribers[queue.push.subscribers.indexOf(each)]?.health;
   return html`<${Card} title="Subscribers" flush aside=${html`<button type="button" onClick=${() => setEdited({})}>Add a subscriber</button>`}>
     <${Table} label="Subscribers" rows=${queue.push.subscribers} keyed=${(each) => each.name} columns=${[
       ["Name", (each) => html`<a class="name" href=${href("queues", queue.name, "subscribers", each.name)}>${each.name}</a>`],
-      ["State", (each) => (each.paused ? html`<${Badge} state="paused" />` : html`<${Badge} kind="good">active<//>`)],
+      ["State", (each) => healthOf(each) && html`<${HealthBadge} health=${healthOf(each)} />`],
+      ["Waiting", (each) => (healthOf(each) ? waiting(healthOf(each)) : "–"), { number: true }],
       ["URL", (each) => html`<span class="mono">${each.url}</span>`],
       ["Headers", (each) => Object.keys(each.headers ?? {}).join(", ") || "–"],
       ["", (each) => html`<span class="actions">
@@ -256,8 +260,8 @@ async function deliveriesTo(name, who, state, signal) {
 /** A subscriber of a push queue: how it does by hour, what fails there now, when that is tried again, and a replay of what it missed. */
 export function QueueSubscriber({ segments: [name, , who] }) {
   const queue = useLoad(async (signal) => {
-    const [told, paused] = await Promise.all([ironmq.showQueue(name, signal), ironmq.paused(name, signal)]);
-    return { ...told, paused: paused.find((each) => each.name === who) };
+    const [told, { subscribers }] = await Promise.all([ironmq.showQueue(name, signal), ironmq.health(name, signal)]);
+    return { ...told, health: subscribers.find((each) => each.name === who)?.health };
   }, [name, who], { every: 15_000 });
   const pause = async (paused) => {
     await (paused ? ironmq.pause(name, who) : ironmq.resume(name, who));
@@ -276,8 +280,8 @@ export function QueueSubscriber({ segments: [name, , who] }) {
       : html`<${Confirmed} name="Pause" kind="" question="Pause ${who}?" detail="Nothing is sent to it until you resume it. What it is owed waits, uses up no attempts, and expires with its messages." onSure=${() => pause(true)} />`)}
       <a class="button" href=${href("charts", { queue: name, subscriber: who })}>Charts</a>
       <button type="button" onClick=${() => owed.reload()}>Refresh</button><//>`}>
-    ${queue.data?.paused && html`<${Notice} kind="warn">Paused: ${heldBy(queue.data.paused)}<//>`}
-    <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><${Demands} of=${subscriberOf(name, shown)} onDone=${() => queue.reload({ quietly: true })} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber with this name (any more).<//>`)}<//>
+    ${queue.data?.health && html`<${HealthNotice} health=${queue.data.health} />`}
+    <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["State", queue.data.health && html`<${HealthBadge} health=${queue.data.health} />`], ["Waiting", queue.data.health && waiting(queue.data.health)], ["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><${Demands} of=${subscriberOf(name, shown)} onDone=${() => queue.reload({ quietly: true })} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber with this name (any more).<//>`)}<//>
     <${Loaded} from=${activity}>${(told) => html`<${DayAtSubscriber} told=${told} />`}<//>
     <${Outages} queue=${name} subscriber=${who} />
     <${Loaded} from=${owed}>${({ ahead, missed, all }) => html`<${Fragment}>

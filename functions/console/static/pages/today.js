@@ -5,7 +5,7 @@ import * as webhooks from "../webhooks.js";
 import { ActivityChart, Badge, Card, Confirmed, Doing, Figures, Loaded, Notice, Page, Table, Time, shorten, toast, useLoad } from "../parts.js";
 import { href } from "../route.js";
 import { Fragment, html } from "../view.js";
-import { Circuit } from "./endpoint.js";
+import { HealthBadge, waiting } from "../health.js";
 import { acceptedAt } from "./message.js";
 
 const QUEUES_LOOKED_AT = 100;
@@ -98,8 +98,9 @@ export function Today() {
           <${Table} label="Endpoints that get no messages" rows=${told.troubled} keyed=${(each) => each.endpoint.id} columns=${[
             ["Endpoint", (each) => html`<a class="mono" href=${href("apps", each.appId, "endpoints", each.endpoint.id)}>${shorten(each.endpoint.url, 60)}</a>`],
             ["Application", (each) => html`<a href=${href("apps", each.appId)}>${each.appName}</a>`],
-            ["State", (each) => html`<${Circuit} of=${each} disabled=${each.endpoint.disabled} />`],
-            ["Failing since", (each) => html`<${Time} at=${each.failingSince} />`],
+            ["State", (each) => html`<${HealthBadge} health=${each.health} />`],
+            ["Since", (each) => html`<${Time} at=${each.health.since} />`],
+            ["Waiting", (each) => waiting(each.health), { number: true }],
             ["", (each) => html`<span class="actions"><${Doing} name=${each.endpoint.disabled ? "Resume" : "Pause"} onDo=${() => enable(each, !each.endpoint.disabled)} /></span>`],
           ]} />
         <//>`}

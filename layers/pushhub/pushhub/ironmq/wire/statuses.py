@@ -3,7 +3,7 @@
 The documentation calls the subscriber ``name``, the real service ``subscriber_name``; both are given. ``status_code``,
 ``msg`` and ``last_try_at`` are absent before the first try. ``status`` is present only if the message expired first.
 ``state`` and ``next_try_at`` are our additions: the state of the delivery (in unicast, the one delivery for all
-subscribers), and when this subscriber is asked next.
+subscribers), and when this subscriber is asked next; not there while it is paused.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, o
         "tries": target.tries,
         "state": delivery.state.value,
     }
-    if delivery.due_at is not None and not delivery.settled and delivery.targets[delivery.cursor] == subscriber_id:
+    ahead = delivery.due_at is not None and not delivery.settled and delivery.targets[delivery.cursor] == subscriber_id
+    if ahead and delivery.due_at is not None and not _is_paused(queue, subscriber_id):
         shown["next_try_at"] = iso_time(delivery.due_at)
     if target.status_code is not None:
         code = target.status_code
@@ -146,6 +147,11 @@ def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, o
         shown["status"] = EXPIRED
         shown.setdefault("msg", NEVER_TRIED)
     return shown
+
+
+def _is_paused(queue: Queue, subscriber_id: str) -> bool:
+    subscriber = queue.push.subscriber(subscriber_id) if queue.push else None
+    return subscriber is not None and subscriber.paused
 
 
 def told_message(delivery: Delivery, subscriber_id: str) -> str:
