@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.fakes import Reply
-from tests.ironmq.api.test_pause import CRM, QUEUE, SHOP, Hub, change, post
+from tests.ironmq.api.hub import Hub
+from tests.ironmq.api.test_pause import CRM, QUEUE, SHOP, change, post
 
 OAUTH = {"client_id": "c", "client_secret": "s", "token_url": "https://login.example/token"}
 
