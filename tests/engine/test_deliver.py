@@ -23,12 +23,13 @@ from pushhub.engine.circuits import Gate
 from pushhub.engine.deliver import CLOCK_SKEW_MS, MANUAL_HEAD_START_MS, Deliver, Requests
 from pushhub.engine.delivery_news import DeliveryNews
 from pushhub.engine.in_order import InOrder
-from pushhub.engine.job import DEADLINE_MARGIN_MS, EARLY_MS, SHORT_ATTEMPT_MS, Follow, Following, MayAsk
+from pushhub.engine.job import DEADLINE_MARGIN_MS, EARLY_MS, MayAsk
 from pushhub.engine.model.answer_rules import STANDARD_RULES, Asked, Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, Exponential, FixedDelay
 from pushhub.engine.model.circuit import Circuit, SubscriberKey
 from pushhub.engine.model.delivery import Delivery, DeliveryState, added, opening
-from pushhub.engine.model.flow import Limits, Terms
+from pushhub.engine.model.flow import SHORT_ATTEMPT_MS, Limits, Terms
+from pushhub.engine.model.following import Follow, Following
 from pushhub.engine.model.message import BodyRef, Message, Ordering
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.received import Received

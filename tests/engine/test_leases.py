@@ -1,4 +1,4 @@
-"""Turns and lines: who has one, who is called, and that nothing stays in line; on in-memory stores and a fake clock."""
+"""Leases and backlogs: who has one, who is woken, and that nothing stays there; on in-memory stores, a fake clock."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
-from pushhub.engine.leases import ENTRY_ORDERS, LEASE_MS, LEFT_MS, MARGIN_MS, Leases
+from pushhub.engine.leases import ENTRY_ORDERS, LEASE_MS, MARGIN_MS, Leases
 from pushhub.engine.model.flow import FlowKey, Limits, Terms
 from pushhub.engine.model.lease import LOOK_MS, Lease
+from pushhub.engine.model.leases import LEFT_MS
 from pushhub.engine.model.received import Received
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.wake_ups import HURRY_S, LOST_MS, UNTENDED_MS, WakeUps
@@ -53,12 +54,12 @@ class Bench:
         return who.give_back(lease, places=1, wake_up_ms=wake_up_ms, to=self.queue)
 
 
-def test_one_run_has_the_turn_and_the_next_one_goes_on_where_it_stopped() -> None:
+def test_one_run_has_the_lease_and_the_next_one_goes_on_where_it_stopped() -> None:
     bench = Bench()
     lease = bench.takes(bench.one)
     assert lease is not None
     assert bench.takes(bench.other) is None
-    assert bench.other.is_elsewhere(KEY)
+    assert bench.other.known.is_elsewhere(KEY, bench.clock.now())
     # When it begins an attempt and gives the lease back, then the next begins when the rate allows it
     lease.pace.begin(bench.clock.now())
     lease.pace.end(attempted=True)
@@ -71,7 +72,7 @@ def test_one_run_has_the_turn_and_the_next_one_goes_on_where_it_stopped() -> Non
 
 
 @pytest.mark.parametrize(("terms", "lasts_ms"), [(RATE, LEASE_MS), (PLACES, LEASE_MS + 15_000)])
-def test_the_turn_of_a_run_that_died_is_free_when_its_attempts_are_over(terms: Terms, lasts_ms: int) -> None:
+def test_the_lease_of_a_run_that_died_is_free_when_its_attempts_are_over(terms: Terms, lasts_ms: int) -> None:
     bench = Bench()
     lease = bench.takes(bench.one, terms)
     assert lease is not None
@@ -87,7 +88,7 @@ def test_the_turn_of_a_run_that_died_is_free_when_its_attempts_are_over(terms: T
     assert lease.lost
 
 
-def test_a_turn_is_extended_in_time_and_begins_nothing_that_might_outlast_it() -> None:
+def test_a_lease_is_extended_in_time_and_begins_nothing_that_might_outlast_it() -> None:
     plan = FaultPlan()
     bench = Bench(plan)
     lease = bench.takes(bench.one, PLACES)
@@ -106,7 +107,7 @@ def test_a_turn_is_extended_in_time_and_begins_nothing_that_might_outlast_it() -
     assert bench.one.hold(lease)
 
 
-def test_who_steps_into_line_learns_whether_somebody_has_the_turn() -> None:
+def test_who_adds_to_the_backlog_learns_whether_somebody_has_the_lease() -> None:
     bench = Bench()
     lease = bench.takes(bench.one)
     assert lease is not None
@@ -118,7 +119,7 @@ def test_who_steps_into_line_learns_whether_somebody_has_the_turn() -> None:
     assert bench.other.add(KEY, bench.orders(), bench.clock.now())
 
 
-def test_a_call_is_sent_once_and_answered_by_who_gets_it() -> None:
+def test_a_wake_up_is_sent_once_and_answered_by_who_gets_it() -> None:
     bench = Bench()
     lease = bench.takes(bench.one)
     assert lease is not None
@@ -144,7 +145,7 @@ def test_a_call_is_sent_once_and_answered_by_who_gets_it() -> None:
     assert bench.one.answer(wake_up) is None
 
 
-def test_wake_calls_for_a_line_that_nobody_works_off_and_forgets_one_that_is_empty() -> None:
+def test_wake_calls_for_a_backlog_that_nobody_works_off_and_forgets_one_that_is_empty() -> None:
     bench = Bench()
     lease = bench.takes(bench.one)
     assert lease is not None
@@ -197,10 +198,10 @@ def test_a_change_is_made_though_nobody_can_be_called() -> None:
     bench = Bench(plan)
     plan.strike(Fault.FAILS, of="store.flow")
     bench.wake_ups.hurry(KEY, "q")
-    assert bench.telemetry.named("turn_not_hurried")
+    assert bench.telemetry.named("wake_up_not_hurried")
 
 
-def test_orders_leave_the_line_when_they_are_done_and_the_others_keep_their_place() -> None:
+def test_orders_leave_the_backlog_when_they_are_done_and_the_others_keep_their_entry() -> None:
     bench = Bench()
     lease = bench.takes(bench.one, PLACES)
     assert lease is not None
@@ -227,7 +228,7 @@ def test_orders_leave_the_line_when_they_are_done_and_the_others_keep_their_plac
     assert bench.store.backlog(FLOW, 9) == []
 
 
-def a_turn_with_attempts(bench: Bench) -> tuple[Lease, list[Received]]:
+def a_lease_with_attempts(bench: Bench) -> tuple[Lease, list[Received]]:
     """A lease given back while the first two of three orders from the line are being attempted; and those two."""
     lease = bench.takes(bench.one)
     assert lease is not None
@@ -248,9 +249,9 @@ def fetched(bench: Bench, who: Leases) -> list[str]:
     return [each.order.key.message_id for each in lease.fetched]
 
 
-def test_what_is_being_attempted_when_a_turn_is_given_back_is_left_alone_and_not_lost() -> None:
+def test_what_is_being_attempted_when_a_lease_is_given_back_is_left_alone_and_not_lost() -> None:
     bench = Bench()
-    lease, under_way = a_turn_with_attempts(bench)
+    lease, under_way = a_lease_with_attempts(bench)
     # Then whoever has the lease next finds only the third
     assert len(fetched(bench, bench.other)) == 1
     # When one attempt is over and the run dies, then the other order is found when its attempt must be over, too
@@ -261,28 +262,28 @@ def test_what_is_being_attempted_when_a_turn_is_given_back_is_left_alone_and_not
     assert fetched(bench, bench.one)[1:] == [under_way[1].order.key.message_id]
 
 
-def test_what_was_attempted_leaves_its_place_aside() -> None:
+def test_what_was_attempted_leaves_its_entry_aside() -> None:
     bench = Bench()
-    _, under_way = a_turn_with_attempts(bench)
+    _, under_way = a_lease_with_attempts(bench)
     for each in under_way:
         bench.one.settle_aside([each])
     assert [len(each.orders) for each in bench.store.backlog(FLOW, 9)] == [1]
 
 
-def test_a_turn_whose_orders_cannot_stand_aside_ends_by_itself_when_nobody_attempts_them_any_more() -> None:
+def test_a_lease_whose_orders_cannot_stand_aside_ends_by_itself_when_nobody_attempts_them_any_more() -> None:
     plan = FaultPlan()
     bench = Bench(plan)
     plan.strike(Fault.FAILS, of="store.set_aside")
-    a_turn_with_attempts(bench)
-    assert bench.telemetry.named("turn_not_given_back")
+    a_lease_with_attempts(bench)
+    assert bench.telemetry.named("lease_not_given_back")
     assert bench.takes(bench.other) is None
     bench.clock.advance(ms=LEASE_MS)
     assert len(fetched(bench, bench.other)) == 3
 
 
-def test_wake_calls_nobody_for_those_that_stand_aside_and_keeps_their_line() -> None:
+def test_wake_calls_nobody_for_those_that_stand_aside_and_keeps_their_backlog() -> None:
     bench = Bench()
-    lease, _ = a_turn_with_attempts(bench)
+    lease, _ = a_lease_with_attempts(bench)
     [third] = bench.store.backlog(FLOW, 9, now=bench.clock.now())
     bench.store.remove_from_backlog(FLOW, third.place, ())
     bench.clock.advance(ms=lease.terms.longest_ms + LEASE_MS - 1)
@@ -295,7 +296,7 @@ def test_wake_calls_nobody_for_those_that_stand_aside_and_keeps_their_line() -> 
     assert len(bench.queue.sent) == sent + 1
 
 
-def test_a_place_that_is_kept_for_an_error_is_not_fetched_again_in_the_same_turn() -> None:
+def test_an_entry_that_is_kept_for_an_error_is_not_fetched_again_in_the_same_lease() -> None:
     bench = Bench()
     lease = bench.takes(bench.one, PLACES)
     assert lease is not None
@@ -309,18 +310,18 @@ def test_a_place_that_is_kept_for_an_error_is_not_fetched_again_in_the_same_turn
     assert len(bench.store.backlog(FLOW, 9)) == 1
 
 
-def test_a_changed_limit_changes_the_turn_and_none_is_none() -> None:
+def test_a_changed_limit_changes_the_lease_and_none_is_none() -> None:
     bench = Bench()
     lease = bench.takes(bench.one)
     assert lease is not None
-    bench.one.learn(KEY, RATE)
-    bench.one.learn(KEY, PLACES)
-    assert (lease.terms, lease.pace.limits, bench.one.terms(KEY)) == (PLACES, PLACES.limits, PLACES)
-    bench.one.learn(KEY, None)
-    assert (lease.terms.limits, bench.one.terms(KEY)) == (Limits(), None)
+    bench.one.known.learn(KEY, RATE, bench.clock.now())
+    bench.one.known.learn(KEY, PLACES, bench.clock.now())
+    assert (lease.terms, lease.pace.limits, bench.one.known.terms(KEY)) == (PLACES, PLACES.limits, PLACES)
+    bench.one.known.learn(KEY, None, bench.clock.now())
+    assert (lease.terms.limits, bench.one.known.terms(KEY)) == (Limits(), None)
 
 
-def test_of_an_order_that_stands_twice_in_one_place_the_other_stays_when_one_is_done() -> None:
+def test_of_an_order_that_stands_twice_in_one_entry_the_other_stays_when_one_is_done() -> None:
     bench = Bench()
     lease = bench.takes(bench.one, PLACES)
     assert lease is not None
@@ -341,18 +342,18 @@ FAST = Terms(limits=Limits(rate_per_s=250), longest_ms=15_000)
 PARTS = [FlowKey.of_subscriber(*KEY, part) for part in range(3)]
 
 
-def test_a_high_rate_has_a_turn_a_mark_and_a_line_for_each_of_its_parts() -> None:
+def test_a_high_rate_has_a_lease_a_mark_and_a_backlog_for_each_of_its_parts() -> None:
     bench = Bench()
-    bench.one.learn(KEY, FAST)
-    bench.other.learn(KEY, FAST)
+    bench.one.known.learn(KEY, FAST, bench.clock.now())
+    bench.other.known.learn(KEY, FAST, bench.clock.now())
     # Given one run has two of three turns, the other can have the third only
     assert all(bench.one.take(KEY, "q", FAST, part) for part in (0, 2))
     assert bench.other.take(KEY, "q", FAST, 0) is None
     assert bench.other.take(KEY, "q", FAST, 2) is None
-    assert bench.other.free_part(KEY, FAST) == 1
-    assert not bench.other.is_elsewhere(KEY)
+    assert bench.other.known.free_parts(KEY, FAST, bench.clock.now()) == [1]
+    assert not bench.other.known.is_elsewhere(KEY, bench.clock.now())
     assert bench.other.take(KEY, "q", FAST, 1) is not None
-    for lease in (*bench.one.of(KEY), *bench.other.of(KEY)):
+    for lease in (*bench.one.known.of(KEY), *bench.other.known.of(KEY)):
         assert lease.pace.limits == Limits(rate_per_s=250 / 3)
     # When many orders come, then each line has its share, and nobody need be called
     assert bench.other.add(KEY, bench.orders(90), bench.clock.now()) == []
@@ -362,7 +363,7 @@ def test_a_high_rate_has_a_turn_a_mark_and_a_line_for_each_of_its_parts() -> Non
         bench.other.add(KEY, bench.orders(10), bench.clock.now())
     assert [len(bench.store.backlog(flow, 99)) for flow in PARTS] == [2] * 3
     # And once nobody has a part's lease, then whoever steps into its line takes it
-    for lease in [*bench.one.of(KEY)]:
+    for lease in [*bench.one.known.of(KEY)]:
         bench.gives_back(bench.one, lease)
     bench.clock.advance(ms=LOOK_MS)
     assert bench.other.add(KEY, bench.orders(90), bench.clock.now()) == [0, 2]
@@ -370,15 +371,20 @@ def test_a_high_rate_has_a_turn_a_mark_and_a_line_for_each_of_its_parts() -> Non
 
 def test_a_run_that_has_left_a_part_to_others_passes_calls_for_it_on() -> None:
     bench = Bench()
-    bench.one.learn(KEY, FAST)
+    bench.one.known.learn(KEY, FAST, bench.clock.now())
     assert all(bench.one.take(KEY, "q", FAST, part) for part in range(2))
-    lease = bench.one.of(KEY)[1]
+    lease = bench.one.known.of(KEY)[1]
     bench.one.add(KEY, bench.orders(90), bench.clock.now())
-    bench.one.leave_to_others(lease)
+    bench.one.known.leave_to_others(lease, bench.clock.now())
     bench.gives_back(bench.one, lease, wake_up_ms=0)
     [(wake_up, _)] = bench.queue.sent
     wake_up = WorkOrder.decode(wake_up.encode())
-    assert (wake_up.wakes, wake_up.part, bench.one.is_left(wake_up), bench.other.is_left(wake_up)) == (
+    assert (
+        wake_up.wakes,
+        wake_up.part,
+        bench.one.known.is_left(wake_up, bench.clock.now()),
+        bench.other.known.is_left(wake_up, bench.clock.now()),
+    ) == (
         True,
         1,
         True,
@@ -390,11 +396,11 @@ def test_a_run_that_has_left_a_part_to_others_passes_calls_for_it_on() -> None:
     assert (taken[0].part, taken[0].backlogged, taken[0].unsure) == (1, True, True)
     # And after a while the run may have it again
     bench.clock.advance(ms=LEFT_MS)
-    assert not bench.one.is_left(wake_up)
+    assert not bench.one.known.is_left(wake_up, bench.clock.now())
 
 
 @pytest.mark.parametrize("fault", ["", "store.add_to_backlog", "store.remove_from_backlog"])
-def test_who_stands_in_the_line_of_another_part_after_a_change_of_the_rate_is_moved(fault: str) -> None:
+def test_who_stands_in_the_backlog_of_another_part_after_a_change_of_the_rate_is_moved(fault: str) -> None:
     plan = FaultPlan()
     bench = Bench(plan)
     # Given orders in the line of a rate of one part, which now has three
@@ -404,7 +410,7 @@ def test_who_stands_in_the_line_of_another_part_after_a_change_of_the_rate_is_mo
         bench.one.add(KEY, bench.orders(), bench.clock.now())
         bench.clock.advance(ms=1)
     assert len(bench.store.backlog(FLOW, 99)) == 12
-    bench.one.learn(KEY, FAST)
+    bench.one.known.learn(KEY, FAST, bench.clock.now())
     if fault:
         plan.strike(Fault.FAILS, of=fault)
     # When whoever has the lease looks
@@ -418,7 +424,7 @@ def test_who_stands_in_the_line_of_another_part_after_a_change_of_the_rate_is_mo
     assert len({each.orders[0].key for line in found for each in line}) == 12
     assert {len(each) for each in found} <= {3, 4, 5}
     assert {wake_up.part for wake_up, _ in bench.queue.sent} == {1, 2}
-    assert bool(bench.telemetry.named("place_not_moved")) is bool(fault)
+    assert bool(bench.telemetry.named("backlog_entry_not_moved")) is bool(fault)
 
 
 def test_a_part_that_there_is_no_more_is_cleared_out_but_for_what_is_being_attempted() -> None:
@@ -429,14 +435,14 @@ def test_a_part_that_there_is_no_more_is_cleared_out_but_for_what_is_being_attem
     assert taken is not None
     lease = taken[0]
     for each in (bench.one, bench.other):
-        each.learn(KEY, FAST)
+        each.known.learn(KEY, FAST, bench.clock.now())
     bench.one.add(KEY, bench.orders(90), bench.clock.now())
     bench.one.add(KEY, bench.orders(90), bench.clock.now())
     lease.expect_backlog()
     bench.other.look(lease)
     going = lease.fetched[7]
     # When the rate is one of a single part
-    bench.other.learn(KEY, RATE)
+    bench.other.known.learn(KEY, RATE, bench.clock.now())
     assert lease.superfluous
     bench.other.clear_out(lease, [going])
     for _ in range(3):
@@ -450,9 +456,9 @@ def test_a_part_that_there_is_no_more_is_cleared_out_but_for_what_is_being_attem
     assert sum(len(each.orders) for each in bench.store.backlog(FLOW, 99)) == 30 + 30 + 59
 
 
-def test_wake_calls_for_the_part_in_whose_line_somebody_stands() -> None:
+def test_wake_calls_for_the_part_in_whose_backlog_somebody_stands() -> None:
     bench = Bench()
-    bench.one.learn(KEY, FAST)
+    bench.one.known.learn(KEY, FAST, bench.clock.now())
     bench.one.add(KEY, bench.orders(90), bench.clock.now())
     assert bench.wake_ups.run(lambda: 10**6) == 3
     assert {wake_up.part for wake_up, _ in bench.queue.sent} == {0, 1, 2}

@@ -15,26 +15,28 @@ from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine import push as module
 from pushhub.engine.forwarding import (
     FRESH_AFTER_MS,
     FRESH_AFTER_RECEIVES,
     HIDDEN_WAIT_MS,
-    UNSURE_WAIT_MS,
     NextQueues,
 )
 from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS
-from pushhub.engine.job import LONGEST_ATTEMPT_MS, SHORT_ATTEMPT_MS, Follow, Following, MayAsk
+from pushhub.engine.job import LONGEST_ATTEMPT_MS, MayAsk
 from pushhub.engine.leases import Leases
+from pushhub.engine.model import run as module
+from pushhub.engine.model.actions import Begin
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.concurrency import SLOW_MS
 from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
-from pushhub.engine.model.flow import FlowKey, Limits, Terms
+from pushhub.engine.model.flow import SHORT_ATTEMPT_MS, FlowKey, Limits, Terms
+from pushhub.engine.model.following import UNSURE_WAIT_MS, Follow, Following
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.received import Loaded, Received
+from pushhub.engine.model.received import Received
+from pushhub.engine.model.run import REFILL_AFTER_MS
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.push import ASIDE_MS, MANUAL_ASIDE_MS, REFILL_AFTER_MS, Push
+from pushhub.engine.push import Push
 from pushhub.engine.slow_lane import BUSY_ORDERS, SlowLane
 
 Outcome = Following | Exception | list[Following]
@@ -387,68 +389,6 @@ def test_one_that_cannot_be_replaced_is_kept() -> None:
 # -- several orders of a delivery
 
 
-def test_the_same_delivery_twice_in_a_batch_is_looked_at_once() -> None:
-    bench = Bench()
-    bench.stored[an_order().key] = a_stored()
-    batch = bench.received("push", an_order(), an_order("2"), an_order())
-    bench.follow(Follow.LATER, 5_000)
-    assert bench.work(batch) == set()
-    assert [(each.order.key.message_id, stored) for each, stored in bench.looked_at] == [("1", a_stored()), ("2", None)]
-    assert bench.queues["retry"].sent == [(an_order(), 5)]
-
-
-def test_the_automatic_order_goes_before_the_one_that_a_person_asked_for() -> None:
-    bench = Bench()
-    batch = bench.received("push", an_order(manual=True), an_order())
-    assert bench.work(batch) == {batch[0].sqs_id}
-    assert [each.order.manual for each, _ in bench.looked_at] == [False]
-    # And that one comes again soon, as it may have been asked for after the attempt began
-    assert bench.waits("push") == MANUAL_ASIDE_MS
-
-
-@pytest.mark.parametrize(
-    ("version", "receives", "looked_at"), [(3, 1, True), (2, 1, False), (4, 1, False), (2, 2, True), (None, 1, True)]
-)
-def test_an_order_for_a_delivery_as_it_no_longer_is_is_void_unless_it_may_have_changed_it(
-    version: int | None, receives: int, looked_at: bool
-) -> None:
-    bench = Bench()
-    bench.stored[an_order().key] = a_stored(version=3)
-    batch = bench.received("push", an_order(version=version), times=receives)
-    assert bench.work(batch) == set()
-    assert len(bench.looked_at) == looked_at
-
-
-def test_an_order_of_a_delivery_that_was_never_stored_is_not_void() -> None:
-    bench = Bench()
-    bench.work(bench.received("push", an_order(version=3)))
-    assert len(bench.looked_at) == 1
-
-
-@pytest.mark.parametrize(
-    ("begun", "shown", "receives", "looked_at", "read"),
-    [
-        (True, True, 1, False, [0.5]),
-        (True, False, 1, False, [0.5, 1]),
-        (False, False, 1, True, [0.5, 1]),
-        (True, True, 2, True, [1]),
-    ],
-)
-def test_the_streams_order_for_what_ingest_had_attempted_costs_half_a_read(
-    begun: bool, shown: bool, receives: int, looked_at: bool, read: list[float]
-) -> None:
-    # Given an attempt that was recorded or not, which a read that is not consistent may not show yet
-    bench = Bench()
-    order = an_order(second=True)
-    now = replace(a_stored(), state=DeliveryState.RETRYING if begun else DeliveryState.PENDING)
-    bench.stored[order.key] = now
-    bench.before = {order.key: now} if shown else {}
-    # When the stream's order comes, then it is void if the attempt was recorded, whatever that read shows
-    assert bench.work(bench.received("push", order, times=receives)) == set()
-    assert bool(bench.looked_at) == looked_at
-    assert bench.read == read
-
-
 def test_orders_beside_the_streams_for_eager_messages_are_read_consistently() -> None:
     bench = Bench()
     first, other = an_order("1", second=True), an_order("2", version=3)
@@ -460,13 +400,6 @@ def test_orders_beside_the_streams_for_eager_messages_are_read_consistently() ->
     bench.work(bench.received("push", first, other))
     assert [each.order.key for each, _ in bench.looked_at] == [other.key]
     assert bench.read == [0.5, 1]
-
-
-def test_a_void_order_leaves_another_one_of_the_same_delivery() -> None:
-    bench = Bench()
-    bench.stored[an_order().key] = a_stored(version=3)
-    bench.work(bench.received("push", an_order(version=2), an_order(version=3)))
-    assert [each.order.version for each, _ in bench.looked_at] == [3]
 
 
 def test_more_than_a_call_of_sqs_takes_all_go_their_way() -> None:
@@ -502,43 +435,12 @@ def test_without_a_slow_lane_orders_for_one_that_hangs_come_again_later() -> Non
     assert bench.telemetry.counts == {"DeliveriesPutAside": 2}
 
 
-@pytest.mark.parametrize(("receives", "delay_s"), [(1, 15), (2, 30), (3, 60), (4, 60), (30, 60)])
-def test_each_time_they_come_they_wait_twice_as_long_up_to_a_minute(receives: int, delay_s: int) -> None:
-    bench = Bench(lane=False)
-    bench.takes(SLOW_MS + 1, of="1")
-    first, second = bench.received("push", an_order("1"), an_order("2"))
-    bench.work([first, replace(second, receive_count=receives)])
-    assert deferred(bench, "retry") == [("2", delay_s)]
-
-
 def test_a_poll_that_is_put_aside_stays_a_poll() -> None:
     bench = Bench(lane=False)
     bench.stored[an_order("2").key] = replace(a_stored("2"), update_url="https://a.example/status")
     bench.takes(SLOW_MS + 1, of="1")
     bench.work(bench.received("push", an_order("1"), an_order("2")))
     assert (deferred(bench, "poll"), deferred(bench, "retry")) == ([("2", 15)], [])
-
-
-@pytest.mark.parametrize(
-    ("long", "remaining_ms", "attempted"),
-    [
-        (True, 2 * LONGEST_ATTEMPT_MS - 1, 0),
-        (True, 2 * LONGEST_ATTEMPT_MS, 1),
-        (False, SHORT_ATTEMPT_MS - 1, 0),
-        (False, SHORT_ATTEMPT_MS, 1),
-    ],
-)
-def test_a_slow_one_is_attempted_only_where_there_is_time_for_two_or_for_one_in_a_short_run(
-    long: bool, remaining_ms: int, attempted: int
-) -> None:
-    # Given a subscriber that was slow a moment ago, with no attempt in progress
-    bench = Bench(lane=False, long=long)
-    bench.takes(SLOW_MS + 1, of="1")
-    bench.work(bench.received("push", an_order("1")))
-    # When a run with this much time left gets an order for it
-    bench.remaining_ms = remaining_ms
-    bench.work(bench.received("push", an_order("2")))
-    assert len(bench.looked_at) == 1 + attempted
 
 
 def test_a_hurried_run_hands_orders_for_one_that_hangs_to_the_slow_lane_at_once() -> None:
@@ -654,7 +556,7 @@ class Meanwhile(Executor):
 
     def submit(self, fn: Callable[..., object], /, *args: object, **kwargs: object) -> Future[object]:  # type: ignore[override]
         future: Future[object] = Future()
-        receives = not (args and isinstance(args[0], Loaded))
+        receives = not (args and isinstance(args[0], Begin))
         self.receives += receives
         if not self.over and (self.receiving or not receives):
             if not receives:
@@ -731,24 +633,6 @@ def test_a_run_that_cannot_receive_does_not_try_again() -> None:
     assert executor.receives == 1
 
 
-@pytest.mark.parametrize(
-    ("under_way", "meanwhile", "wait_ms"),
-    [(True, False, ASIDE_MS), (True, True, MANUAL_ASIDE_MS), (False, True, MANUAL_ASIDE_MS)],
-)
-def test_another_order_waits_while_a_try_is_under_way_if_either_is_what_a_person_asked_for(
-    under_way: bool, meanwhile: bool, wait_ms: int
-) -> None:
-    # Given a run that makes a try, and meanwhile receives another order of that delivery
-    bench, _ = with_meanwhile()
-    batch = bench.received("push", an_order("1", manual=under_way))
-    bench.queues["push"].send([(an_order("1", manual=meanwhile), 0)])
-    bench.work(batch)
-    assert [each.order.manual for each, _ in bench.looked_at] == [under_way]
-    # Then it is not lost: the automatic tries go on, and a person may have asked after the try began
-    assert [each.manual for each in bench.queues["push"].orders()] == [meanwhile]
-    assert bench.waits("push") == wait_ms
-
-
 @pytest.mark.parametrize("source", ["push", "slow"])
 @pytest.mark.parametrize("follow", [Follow.ANOTHER, Follow.NOTHING, Follow.LATER, Follow.POLL, Follow.ERROR])
 def test_an_order_that_comes_while_the_first_is_put_behind_another_is_carried_out(follow: Follow, source: str) -> None:
@@ -780,17 +664,6 @@ def test_an_order_that_comes_too_late_for_its_try_leaves_it_to_the_other(togethe
     assert len(bench.queues["push"]) == 0
 
 
-def test_of_several_orders_the_one_for_any_state_is_kept() -> None:
-    bench, _ = with_meanwhile()
-    batch = bench.received("push", an_order("1"))
-    bench.queues["push"].send([(bare("1"), 0), (replace(bare("1"), version=7), 0)])
-    bench.stored[an_order("1").key] = a_stored("1", version=3)
-    bench.outcomes["1"] = [Following(Follow.ANOTHER), Following(Follow.NOTHING)]
-    bench.work(batch)
-    assert [each.order.version for each, _ in bench.looked_at] == [None, None]
-    assert len(bench.queues["push"]) == 0
-
-
 def test_what_becomes_slow_in_a_run_that_received_it_is_handed_over_and_deleted() -> None:
     # Given two orders that a run receives for one subscriber, the first of which takes long
     bench, _ = with_meanwhile(REFILL_AFTER_MS, SLOW_MS + 1)
@@ -799,13 +672,6 @@ def test_what_becomes_slow_in_a_run_that_received_it_is_handed_over_and_deleted(
     assert bench.work(batch) == set()
     assert deferred(bench, "slow") == [("3", 0)]
     assert len(bench.queues["push"]) == 0
-
-
-@pytest.mark.parametrize(("ms", "receives"), [(REFILL_AFTER_MS - 1, False), (REFILL_AFTER_MS, True)])
-def test_a_run_receives_more_once_an_answer_takes_half_a_second(ms: int, receives: bool) -> None:
-    bench, executor = with_meanwhile(ms, ends_at_look=200)
-    bench.work(bench.received("push", an_order("1")))
-    assert (executor.receives > 0) is receives
 
 
 @pytest.mark.parametrize("source", ["push", "slow"])
@@ -873,7 +739,7 @@ def test_a_retry_waits_where_its_attempt_can_be_made() -> None:
 
 
 @pytest.mark.parametrize("source", ["push", "retry"])
-def test_a_call_for_a_turn_under_terms_that_are_too_long_goes_on_to_the_long_runs(source: str) -> None:
+def test_a_wake_up_for_a_lease_under_terms_that_are_too_long_goes_on_to_the_long_runs(source: str) -> None:
     # Given a line of a subscriber whose attempts may take longer than a short run lasts, and nobody who works it off
     bench = Bench()
     key = DeliveryKey("p", "u", "1", "s")
@@ -893,57 +759,6 @@ def test_a_call_for_a_turn_under_terms_that_are_too_long_goes_on_to_the_long_run
     other.push.leases.__dict__["store"] = bench.subscribers
     other.work(other.received("poll", WorkOrder.wake_up(key, "orders")), "poll")
     assert [each.order.key.message_id for each, _ in other.looked_at] == ["1"]
-
-
-@pytest.mark.parametrize(
-    ("source", "left_ms", "receives"),
-    [
-        ("push", SHORT_ATTEMPT_MS, False),
-        ("push", SHORT_ATTEMPT_MS + 1, True),
-        ("poll", LONGEST_ATTEMPT_MS, False),
-        ("poll", LONGEST_ATTEMPT_MS + 1, True),
-        ("slow", 2 * LONGEST_ATTEMPT_MS, False),
-        ("slow", 2 * LONGEST_ATTEMPT_MS + 1, True),
-    ],
-)
-def test_a_run_receives_only_what_it_has_time_for(source: str, left_ms: int, receives: bool) -> None:
-    bench, executor = with_meanwhile(ends_at_look=200, long=source != "push")
-    bench.remaining_ms = left_ms
-    bench.work(bench.received(source, an_order("1")), source)
-    assert (executor.receives > 0) is receives
-
-
-def test_a_run_receives_one_batch_at_a_time() -> None:
-    # Given a receive that takes its time, as the attempt does
-    bench, executor = with_meanwhile(ends_at_look=200)
-    executor.receiving = True
-    assert bench.work(bench.received("push", an_order("1"))) == set()
-    assert executor.receives == 1
-
-
-@pytest.mark.parametrize(("at_once", "receives"), [(4, True), (3, False), (2, False)])
-def test_no_more_is_under_way_than_there_are_threads(
-    monkeypatch: pytest.MonkeyPatch, at_once: int, receives: bool
-) -> None:
-    # Given three subscribers with an order each
-    monkeypatch.setattr(module, "AT_ONCE", at_once)
-    bench, executor = with_meanwhile(ends_at_look=300)
-    assert bench.work(bench.received("push", *(an_order(each, to=each) for each in "abc"))) == set()
-    assert executor.most == min(3, at_once)
-    assert len(bench.looked_at) == 3
-    assert (executor.receives > 0) is receives
-
-
-@pytest.mark.parametrize(("orders", "receives"), [(3, True), (4, False)])
-def test_a_run_receives_no_more_while_as_many_wait_as_there_are_threads(
-    monkeypatch: pytest.MonkeyPatch, orders: int, receives: bool
-) -> None:
-    # Given a subscriber that gets one attempt at a time
-    monkeypatch.setattr(module, "AT_ONCE", 3)
-    bench, executor = with_meanwhile(lane=False, ends_at_look=300)
-    bench.work(bench.received("push", *(an_order(str(each)) for each in range(orders))))
-    assert len(bench.looked_at) == orders
-    assert (executor.receives > 0) is receives
 
 
 def test_whatever_the_slow_lane_does_not_take_is_kept_together() -> None:
@@ -988,15 +803,6 @@ def test_all_that_cannot_be_handed_on_is_kept_whatever_it_waits_for() -> None:
     assert bench.work(batch, "slow") == {each.sqs_id for each in batch}
 
 
-def test_what_waits_for_a_thread_is_not_forgotten_for_what_comes_meanwhile() -> None:
-    # Given two orders for one subscriber, one of which waits, and one for another in the queue
-    bench, _ = with_meanwhile(lane=False)
-    batch = bench.received("push", an_order("1"), an_order("2"))
-    bench.queues["push"].send([(an_order("3", to="b"), 0)])
-    bench.work(batch)
-    assert sorted(each.order.key.message_id for each, _ in bench.looked_at) == ["1", "2", "3"]
-
-
 def test_a_delivery_under_way_is_not_attempted_again_however_much_was_received_since() -> None:
     # Given ten orders in the queue, which one receive takes, and behind them the one under way once more
     bench, executor = with_meanwhile()
@@ -1008,7 +814,7 @@ def test_a_delivery_under_way_is_not_attempted_again_however_much_was_received_s
     assert len(bench.looked_at) == 11
 
 
-def test_an_order_from_the_line_that_cannot_be_put_back_stays_where_it_stood() -> None:
+def test_an_order_from_the_backlog_that_cannot_be_put_back_stays_where_it_stood() -> None:
     # Given an order in the line of a subscriber with a rate, and a wake-up for its lease
     bench = Bench()
     flow, now = FlowKey.of_subscriber("p", "u", "s"), bench.clock.now()
@@ -1055,33 +861,33 @@ def a_wake_up(bench: Bench, *standing: WorkOrder) -> list[Received]:
     return bench.received("retry", wake_up)
 
 
-def in_line(bench: Bench) -> set[tuple[str, bool]]:
+def in_backlog(bench: Bench) -> set[tuple[str, bool]]:
     """Messages in the line, each with whether the order is for a manual try."""
     places = bench.subscribers.backlog(FlowKey.of_subscriber("p", "u", "s"), 9)
     return {(each.key.message_id, each.manual) for place in places for each in place.orders}
 
 
-def test_an_order_that_stands_twice_in_a_place_is_not_lost_when_the_turn_is_given_back() -> None:
+def test_an_order_that_stands_twice_in_a_entry_is_not_lost_when_the_lease_is_given_back() -> None:
     # Given an order that was sent twice, in one place behind another (policies 4 of the simulator)
     bench = Bench()
     bench.work(a_wake_up(bench, bare("1"), bare("2"), bare("2")), "retry")
     # When the run takes them in hand and gives the turn back, as the next attempt is far away
-    assert in_line(bench) == {("1", False), ("2", False)}
+    assert in_backlog(bench) == {("1", False), ("2", False)}
 
 
-def test_an_automatic_order_stays_in_line_behind_that_of_a_manual_try() -> None:
+def test_an_automatic_order_stays_in_backlog_behind_that_of_a_manual_try() -> None:
     bench = Bench()
     bench.work(a_wake_up(bench, bare("1"), replace(bare("2"), manual=True), bare("2")), "retry")
-    assert in_line(bench) >= {("1", False), ("2", False)}
+    assert in_backlog(bench) >= {("1", False), ("2", False)}
     # And also when the manual try is made now
     bench = Bench()
     batch = a_wake_up(bench, replace(bare("2"), manual=True), bare("2"))
     bench.follow(Follow.NOTHING, of="2")
     bench.work(batch, "retry")
-    assert in_line(bench) == {("2", False)}
+    assert in_backlog(bench) == {("2", False)}
 
 
-def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_taken_away(
+def test_a_second_order_is_not_struck_for_one_whose_entry_another_run_may_have_taken_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given two places with an order of the same delivery, and one whose former holder takes the first place away while
@@ -1104,12 +910,12 @@ def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_t
     bench.work(batch, "retry")
     # Then the order still stands in line
     monkeypatch.undo()
-    assert in_line(bench) >= {("1", False), ("2", False)}
+    assert in_backlog(bench) >= {("1", False), ("2", False)}
 
 
 @pytest.mark.parametrize(("follow", "looks"), [(Follow.NOTHING, 1), (Follow.ANOTHER, 2)])
 @pytest.mark.parametrize("places", [1, 2])
-def test_a_second_order_leaves_the_line_with_the_first(follow: Follow, looks: int, places: int) -> None:
+def test_a_second_order_leaves_the_backlog_with_the_first(follow: Follow, looks: int, places: int) -> None:
     bench, flow = Bench(), FlowKey.of_subscriber("p", "u", "s")
     terms = Terms(limits=Limits(concurrency=5), longest_ms=10_000)
     bench.subscribers.take_lease(flow, "earlier", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
@@ -1121,7 +927,7 @@ def test_a_second_order_leaves_the_line_with_the_first(follow: Follow, looks: in
     bench.work(bench.received("retry", WorkOrder.wake_up(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
     # Then it was tried once, or the second as well if the first waits elsewhere, and nothing is left
     assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1"] * looks
-    assert in_line(bench) == set()
+    assert in_backlog(bench) == set()
 
 
 @pytest.mark.parametrize(
@@ -1138,7 +944,7 @@ def test_a_second_order_leaves_the_line_with_the_first(follow: Follow, looks: in
 )
 @pytest.mark.parametrize("takes_long", [False, True])
 @pytest.mark.parametrize("concurrency", [1, 5])
-def test_orders_for_one_delivery_in_one_place_leave_the_line_in_one_turn(
+def test_orders_for_one_delivery_in_one_entry_leave_the_backlog_in_one_lease(
     standing: list[WorkOrder], concurrency: int, takes_long: bool
 ) -> None:
     bench, flow = (
@@ -1154,4 +960,4 @@ def test_orders_for_one_delivery_in_one_place_leave_the_line_in_one_turn(
     # Then each was looked at, also what a person asked for, and nothing is left that would be looked at again for ever
     looked_at = {(each.order.key.message_id, each.order.manual) for each, _ in bench.looked_at}
     assert looked_at == {(each.key.message_id, each.manual) for each in standing}
-    assert in_line(bench) == set()
+    assert in_backlog(bench) == set()

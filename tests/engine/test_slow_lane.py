@@ -163,9 +163,9 @@ def test_who_is_on_the_list_is_not_entered_again_and_a_full_list_takes_no_more()
     assert len(store.notes) == slow_lane.LISTED
     assert telemetry.counts == {"SubscribersSlow": slow_lane.LISTED}
     # And it is forgotten when its time is over
-    assert lane.lists(KEY)
+    assert lane.listed[KEY] > clock.now()
     clock.advance(ms=REMEMBERED_MS)
-    assert not lane.lists(KEY)
+    assert lane.listed[KEY] <= clock.now()
 
 
 def test_an_order_keeps_the_version_it_is_for_until_it_was_received_again() -> None:
@@ -193,12 +193,12 @@ def test_a_list_that_cannot_be_read_or_written_is_told_and_what_is_known_stays()
     clock.advance(ms=FRESH_MS)
     plan.strike(Fault.FAILS, of="store.slow")
     lane.refresh(BUSY_ORDERS)
-    assert lane.lists(KEY)
+    assert lane.listed[KEY] > clock.now()
     assert telemetry.events == [("slow_list_unread", {"error": "store.slow failed"})]
     # And another one that cannot be listed is known here
     other = (PROJECT, "uid-q", "s1")
     plan.strike(Fault.FAILS, of="store.note_slow")
     lane.tell([other])
-    assert lane.lists(other)
+    assert lane.listed[other] > clock.now()
     assert telemetry.events[1:] == [("slow_list_unwritten", {"error": "store.note_slow failed"})]
     assert telemetry.counts == {"CallsFailed": 2, "SubscribersSlow": 1}

@@ -14,12 +14,13 @@ from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import FakeWorkQueue, Reply
 
 from pushhub.base.ports import PushRequest
-from pushhub.engine.job import SHORT_ATTEMPT_MS
 from pushhub.engine.model.concurrency import SHARE_OF_A_PROJECT, SLOW_MS
 from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.flow import SHORT_ATTEMPT_MS
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.received import Received
-from pushhub.engine.push import AT_ONCE, FLUSH_SECONDS, REFILL_AFTER_MS, Push
+from pushhub.engine.model.run import AT_ONCE, FLUSH_SECONDS, REFILL_AFTER_MS
+from pushhub.engine.push import Push
 
 HANGS = "https://hangs.example/in"
 VICTIM = "https://victim.example/in"
@@ -216,7 +217,7 @@ def test_a_project_holds_half_of_the_threads_while_another_has_orders() -> None:
         lasts(request)
 
     def seen(_: PushRequest) -> None:
-        held.append(push._limits.held(PROJECT))
+        held.append(push.limits.held(PROJECT))
         free.set()
 
     world.sender.script("https://victim.example/in", Reply(status_code=200, meanwhile=lets_the_run_receive))

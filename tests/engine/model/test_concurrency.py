@@ -187,7 +187,7 @@ def test_slow_is_longer_than_five_seconds_and_for_ten_minutes() -> None:
     assert not known.slow(ONE, SLOW_MS + 1 + REMEMBERED_MS)
 
 
-def test_a_slow_one_that_answers_earns_places_where_its_turn_is_taken_and_loses_them_when_it_does_not() -> None:
+def test_a_slow_one_that_answers_earns_places_where_its_lease_is_taken_and_loses_them_when_it_does_not() -> None:
     # Given answers that each take six seconds
     known, now = ConcurrencyLimits(), 0
     assert known.places(ONE, now) == 1

@@ -132,7 +132,7 @@ def test_a_raised_rate_holds_from_now_on_and_a_lowered_one_too() -> None:
     assert pace.wait_ms(NOW + 51) == 2_000
 
 
-def test_a_turn_outlasts_attempts_only_where_they_are_counted() -> None:
+def test_a_lease_outlasts_attempts_only_where_they_are_counted() -> None:
     assert Terms(limits=Limits(rate_per_s=1), longest_ms=9_000).outlasts_ms == 0
     assert Terms(limits=Limits(rate_per_s=1, concurrency=2), longest_ms=9_000).outlasts_ms == 9_000
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from pushhub.base.verdict import Verdict
 from pushhub.engine.circuits import Circuits, Gate
 from pushhub.engine.component import Component
-from pushhub.engine.job import Follow, Following, Job, look_again, terms_of
+from pushhub.engine.job import Job, look_again, terms_of
 from pushhub.engine.model.answer_rules import Asked, Stops
 from pushhub.engine.model.delivery import Delivery, Step
+from pushhub.engine.model.following import Follow, Following
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,9 +19,6 @@ from pushhub.engine.circuits import Gate
 from pushhub.engine.component import Component
 from pushhub.engine.job import (
     EARLY_MS,
-    SHORT_ATTEMPT_MS,
-    Follow,
-    Following,
     Job,
     MayAsk,
     after_the_other,
@@ -51,6 +48,8 @@ from pushhub.engine.model.delivery import (
     without_asked_try,
     without_target,
 )
+from pushhub.engine.model.flow import SHORT_ATTEMPT_MS
+from pushhub.engine.model.following import Follow, Following
 from pushhub.engine.target import Outcome, PushOrder, Targets
 from pushhub.engine.traces import span_of
 

@@ -7,12 +7,12 @@ From the moment an order is sent on, it is for its delivery in whatever state th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.failed_calls import FailedCalls
-from pushhub.engine.job import Follow, Following
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
+from pushhub.engine.model.following import Ended, Follow, Following, Wait, unsure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from pushhub.engine.slow_lane import SlowLane
 
 _T = TypeVar("_T")
-
-UNSURE_WAIT_MS, MOST_UNSURE_MS = 10_000, 120_000
-"""How soon an order is retried when one of our own calls failed with unknown effect.
-
-Doubled with each receive up to two minutes only, as an order is received again for each of its retries, too.
-"""
 
 FRESH_AFTER_RECEIVES = 10
 """Number of receives after which a waiting order is moved to a new SQS message.
@@ -50,20 +44,6 @@ HIDDEN_WAIT_MS = 60_000
 A hidden message is in flight, and SQS stops delivering at 120,000 in-flight messages. Longer waits therefore become
 delays of new messages, which do not count: the queue can hold 2,000 retries per second that wait a minute each.
 """
-
-
-class Ended(NamedTuple):
-    """An order that the run is done with, and what comes next for its delivery."""
-
-    received: Received
-    following: Following
-
-
-class Wait(NamedTuple):
-    """An order that waits until a time, epoch milliseconds."""
-
-    received: Received
-    until: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,15 +93,15 @@ class Forwarding:
         kept: list[Wait] = []
         errors = [received for received, following in ended if following.follow is Follow.ERROR]
         if errors and not self._give_up(errors):
-            kept += [self.unsure(each) for each in errors]
+            kept += [self._unsure(each) for each in errors]
         lane = self._queues.slow_lane
         if lane is not None and lane.queue is source:
             ended, kept_slow = self._stay_slow(ended, source)
             kept += kept_slow
-        elsewhere = [received for received, following in ended if self.outlasts(following)]
+        elsewhere = [received for received, following in ended if following.outlasts(self._longest_ms)]
         bare = [each.order.for_any_state for each in elsewhere]
         if elsewhere and not self.send_packed(self._queues.poll, bare):
-            kept += [self.unsure(each) for each in elsewhere]
+            kept += [self._unsure(each) for each in elsewhere]
         for queue in (self._queues.retry, self._queues.poll):
             waits = [Wait(each, following.due_at) for each, following in ended if self._waits_in(following) is queue]
             if source is queue:
@@ -129,7 +109,7 @@ class Forwarding:
                 kept += [each for each in waits if each.until <= until and not each.received.place]
                 waits = [each for each in waits if each.until > until or each.received.place]
             if waits and not self._move(waits, queue):
-                kept += [self.unsure(each.received) for each in waits]
+                kept += [self._unsure(each.received) for each in waits]
         stuck = [Wait(received, following.due_at) for received, following in ended if following.follow is Follow.FAULT]
         return self.keep(kept, source) | self._hide(stuck, source)
 
@@ -142,19 +122,8 @@ class Forwarding:
             waits = [each for each in waits if not _is_worn(each.received)]
         return self._hide(waits, source)
 
-    def keep_unsure(self, orders: Sequence[Received], source: WorkQueue) -> set[str]:
-        """Make orders wait where they are after a call of our own has failed; returns what :meth:`keep` does."""
-        return self.keep([self.unsure(each) for each in orders], source)
-
-    def unsure(self, received: Received, most_ms: int = MOST_UNSURE_MS) -> Wait:
-        """How long an order waits after an internal error."""
-        doublings = min(received.receive_count - 1, 10)
-        return Wait(received, self._clock.now() + min(UNSURE_WAIT_MS << doublings, most_ms))
-
-    def outlasts(self, following: Following) -> bool:
-        """Whether an attempt was not begun because it may take longer than any of these runs lasts."""
-        terms = following.terms
-        return following.answered is None and terms is not None and terms.longest_ms > self._longest_ms
+    def _unsure(self, received: Received) -> Wait:
+        return unsure(received, self._clock.now())
 
     def send(self, queue: WorkQueue, orders: Sequence[tuple[WorkOrder, int]]) -> bool:
         """Send orders, each with a delay in seconds; returns whether that worked."""
@@ -179,7 +148,7 @@ class Forwarding:
 
     def _waits_in(self, following: Following) -> WorkQueue | None:
         """The queue in which a delivery waits."""
-        if self.outlasts(following) or following.follow not in (Follow.LATER, Follow.POLL):
+        if following.outlasts(self._longest_ms) or following.follow not in (Follow.LATER, Follow.POLL):
             return None
         return self._queues.poll if following.long or following.follow is Follow.POLL else self._queues.retry
 
@@ -197,7 +166,7 @@ class Forwarding:
             else:
                 others.append(each)
         taken = not slow or self._move(slow, lane)
-        return others, [] if taken else [self.unsure(each.received) for each in slow]
+        return others, [] if taken else [self._unsure(each.received) for each in slow]
 
     def _move(self, waits: Sequence[Wait], queue: WorkQueue) -> bool:
         """Send waiting orders to the queue where they belong."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.flow import Limits, Terms
+from pushhub.engine.model.following import Follow, Following
 
 if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
 DEADLINE_MARGIN_MS = 5_000
 """Time kept free at the end of an invocation for writing outcomes and arranging what comes next."""
 
-
-SHORT_ATTEMPT_MS = 45_000
-"""An attempt that may take longer, with that margin, is made by a run that lasts for minutes, of the poll queue or the
-slow lane, and never by one of push: those end after 85 s, so that their queues show what they had in hand within two
-minutes if they die, and half of that time is left in which they may take up further orders. So a subscriber with a
-time limit of up to 40 s is push's.
-"""
-
 LONGEST_ATTEMPT_MS = 190_000
 """Maximum duration of an attempt and its follow-up: an endpoint of the hub protocol has three minutes to answer."""
 
@@ -36,44 +28,6 @@ EARLY_MS = 5_000
 
 
 MayAsk = Callable[[int], bool]
-
-
-class Follow(StrEnum):
-    """What to do with the SQS message of a delivery after working on it."""
-
-    NOTHING = "nothing"
-    """Settled, or scheduled: delete the message."""
-    ANOTHER = "another"
-    """Another order for it comes, or came meanwhile, from where this one waits or was made: delete the message."""
-    LATER = "later"
-    """Look at the delivery again at ``due_at``."""
-    POLL = "poll"
-    """Look at it again at ``due_at``, from the poll queue."""
-    ERROR = "error"
-    """Exhausted or expired: pass it on to the errors queue."""
-    LEASE = "lease"
-    """Not attempted: its subscriber has limits, and the order needs a lease under ``terms``."""
-    FAULT = "fault"
-    """Our own code failed: look at it again at ``due_at``, until the message ends up in the dead-letter queue."""
-
-
-@dataclass(frozen=True, slots=True)
-class Following:
-    """What comes next for a delivery.
-
-    Attributes:
-        due_at: When, epoch milliseconds; with ``LATER`` and ``POLL`` only.
-        answered: Whether the subscriber answered the last request and did not refuse it; None when none was made.
-        terms: The terms that the subscriber's limits ask for; None when it has none, or was not looked at. Where no
-            attempt was begun because the run may end before it, how long it may take, with limits or without.
-        long: Whether the next attempt may take longer than :data:`SHORT_ATTEMPT_MS`; with ``LATER`` only.
-    """
-
-    follow: Follow
-    due_at: int = 0
-    answered: bool | None = None
-    terms: Terms | None = None
-    long: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

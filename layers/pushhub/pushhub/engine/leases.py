@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.component import Component
@@ -28,6 +28,7 @@ from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.flow import BacklogEntry, FlowKey, Limits, Pace, Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.lease import AHEAD, HORIZON_MS, KEPT, LOOK_MS, Lease
+from pushhub.engine.model.leases import KnownLeases, flow_of, remember
 from pushhub.engine.model.work import WorkOrder
 
 if TYPE_CHECKING:
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from pushhub.engine.model.keys import Addressee
     from pushhub.engine.model.received import Received
     from pushhub.engine.ports import FlowStore, OrderSink
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 
 LEASE_MS = 15_000
 """A lease lasts this much longer than the attempts that its limits count. What a run leaves behind that dies is taken
@@ -58,12 +56,6 @@ ENTRY_ORDERS = 100
 TENDED_MS = 300_000
 """How often a backlog is entered into the list of those that ``wake`` tends."""
 
-LEFT_MS = 10_000
-"""How long a run does not take a part again that it has left to others."""
-
-KNOWN = 5_000
-"""Maximum number of subscribers kept in memory; the one asked longest ago is forgotten first."""
-
 
 class Leases(Component):
     """The leases of one run after the other; for one thread at a time."""
@@ -74,11 +66,8 @@ class Leases(Component):
     telemetry: Telemetry
 
     def __post_init__(self) -> None:
-        self._terms: OrderedDict[Addressee, Terms] = OrderedDict()
-        self._elsewhere: OrderedDict[FlowKey, int] = OrderedDict()
-        self._left: OrderedDict[FlowKey, int] = OrderedDict()
+        self.known = KnownLeases()
         self._tended: OrderedDict[FlowKey, int] = OrderedDict()
-        self._leases: dict[Addressee, list[Lease]] = {}
         self._aside: dict[tuple[str, DeliveryKey], tuple[FlowKey, str]] = {}
         self._entries_aside: dict[str, list[WorkOrder]] = {}
         self._holder = ""
@@ -86,69 +75,12 @@ class Leases(Component):
 
     def start_over(self) -> None:
         """Another run begins; the leases of an aborted one end by themselves."""
-        self._leases = {}
+        self.known.start_over()
         self._aside = {}
         self._entries_aside = {}
         self._holder = secrets.token_hex(8)
 
-    # -- what is known of subscribers
-
-    def terms(self, addressee: Addressee) -> Terms | None:
-        """The terms of a subscriber with limits, as last seen."""
-        return self._terms.get(addressee)
-
-    def learn(self, addressee: Addressee, terms: Terms | None) -> None:
-        """Remember the terms of a subscriber, or that it has none; a lease goes on under the new ones."""
-        leases = self.of(addressee)
-        if terms is not None:
-            _remember(self._terms, addressee, terms)
-        elif self._terms.pop(addressee, None) and leases:
-            terms = Terms(limits=Limits(), longest_ms=leases[0].terms.longest_ms)
-        for lease in leases:
-            if terms is not None and lease.terms != terms:
-                lease.change(terms, self.clock.now())
-
-    def forget(self, addressee: Addressee) -> None:
-        """Know nothing of a subscriber."""
-        self._terms.pop(addressee, None)
-
     # -- having leases
-
-    @property
-    def here(self) -> list[Lease]:
-        """All leases that the run has."""
-        return [lease for leases in self._leases.values() for lease in leases]
-
-    def of(self, addressee: Addressee) -> Sequence[Lease]:
-        """The leases at a subscriber that the run has: one, or several parts' of its rate."""
-        return self._leases.get(addressee, ())
-
-    def with_entry_of(self, received: Received) -> Lease | None:
-        """The lease of the run in whose backlog an order is."""
-        return next((lease for lease in self.of(received.order.addressee) if received.place in lease.entries), None)
-
-    def is_elsewhere(self, addressee: Addressee) -> bool:
-        """Whether other runs had all leases at a subscriber a moment ago, or wake-ups for them were on their way."""
-        return self.free_part(addressee, self._terms.get(addressee)) is None
-
-    def free_part(self, addressee: Addressee, terms: Terms | None) -> int | None:
-        """One of the parts of a subscriber's rate whose lease nobody is known to have; None if there is none."""
-        now, parts = self.clock.now(), terms.limits.parts if terms else 1
-        own = {lease.part for lease in self.of(addressee)}
-        elsewhere = {part for part in range(parts) if self._elsewhere.get(_flow(addressee, part), 0) > now}
-        free = [part for part in range(parts) if part not in own | elsewhere]
-        return secrets.choice(free) if free else None
-
-    def is_left(self, wake_up: WorkOrder) -> bool:
-        """Whether the run has left what a wake-up is for to others, and has other parts of it."""
-        flow = _flow(wake_up.addressee, wake_up.part)
-        return bool(self.of(wake_up.addressee)) and self._left.get(flow, 0) > self.clock.now()
-
-    def leave_to_others(self, lease: Lease) -> None:
-        """The run does not take a part again soon."""
-        until = self.clock.now() + LEFT_MS
-        _remember(self._left, lease.key, until)
-        _remember(self._elsewhere, lease.key, until)
 
     def take(self, addressee: Addressee, queue: str, terms: Terms, part: int = 0) -> tuple[Lease, int] | None:
         """Take the lease at a subscriber, or of a part of its rate, unless somebody else has it.
@@ -156,11 +88,11 @@ class Leases(Component):
         Returns:
             The lease, and how many concurrent attempts the subscriber had earned; 0 if nobody has had it before.
         """
-        flow, now = _flow(addressee, part), self.clock.now()
+        flow, now = flow_of(addressee, part), self.clock.now()
         until = now + terms.outlasts_ms + LEASE_MS
         before = self.store.take_lease(flow, self._holder, terms, now=now, until=until)
         if before is None:
-            _remember(self._elsewhere, flow, now + LOOK_MS)
+            self.known.note_elsewhere(flow, now + LOOK_MS)
             return None
         # Whoever did not give it back may have used all of its time.
         mark = max(before.mark, before.until) if before.until <= now else before.mark
@@ -175,15 +107,14 @@ class Leases(Component):
             looks_at=now + LOOK_MS,
             ahead=AHEAD if terms.limits.parts > 1 else 0,
         )
-        self._leases.setdefault(addressee, []).append(lease)
-        self._elsewhere.pop(flow, None)
+        self.known.add(lease)
         return lease, before.places
 
     def answer(self, wake_up: WorkOrder) -> tuple[Lease, int] | None:
         """Take the lease that a wake-up is for, with the terms stored; otherwise like :meth:`take`."""
         addressee = wake_up.addressee
-        flow = _flow(addressee, wake_up.part)
-        lease, places = self._part(addressee, wake_up.part), 1
+        flow = flow_of(addressee, wake_up.part)
+        lease, places = self.known.part(addressee, wake_up.part), 1
         if lease is None:
             state = self.store.flow(flow)
             terms = state.terms if state else Terms(limits=Limits(), longest_ms=LEASE_MS)
@@ -207,7 +138,7 @@ class Leases(Component):
         try:
             before = self.store.take_lease(lease.key, self._holder, lease.terms, now=now, until=until)
         except Unavailable as error:
-            self._failed("turn_not_extended", error, lease.key)
+            self._failed("lease_not_extended", error, lease.key)
             return
         if before is None:
             lease.lose()
@@ -235,9 +166,7 @@ class Leases(Component):
         Returns:
             Whether something was put into the backlog meanwhile, and no wake-up was sent.
         """
-        self._leases[lease.addressee].remove(lease)
-        if not self._leases[lease.addressee]:
-            del self._leases[lease.addressee]
+        self.known.remove(lease)
         now = self.clock.now()
         woken_at = None
         if wake_up_ms is not None and not now < lease.woken_at <= now + wake_up_ms + HORIZON_MS:
@@ -248,13 +177,13 @@ class Leases(Component):
                 self.store.remove_from_backlog(lease.key, place, lease.entries[place])
             self.store.give_back(lease.key, self._holder, mark=lease.pace.mark, places=places, woken_at=woken_at)
             if woken_at is not None:
-                _remember(self._elsewhere, lease.key, max(woken_at, self._elsewhere.get(lease.key, 0)))
+                self.known.note_elsewhere_at_least(lease.key, woken_at)
                 self._wake(lease.key, lease.addressee, lease.queue, woken_at - now, to)
             elif wake_up_ms is None and not lease.lost:
                 found = self.store.backlog(lease.key, 1 + len(lease.kept), now=now)
                 return any(each.place not in lease.kept for each in found)
         except Unavailable as error:
-            self._failed("turn_not_given_back", error, lease.key)
+            self._failed("lease_not_given_back", error, lease.key)
         return False
 
     def _set_aside(self, lease: Lease, attempted: Iterable[Received]) -> None:
@@ -283,7 +212,7 @@ class Leases(Component):
                 self.store.remove_from_backlog(flow, place, self._entries_aside[place])
             except Unavailable as error:
                 # Whoever finds them there finds their deliveries done.
-                self._failed("place_not_left", error, flow)
+                self._failed("backlog_entry_not_removed", error, flow)
 
     # -- the backlog
 
@@ -296,7 +225,7 @@ class Leases(Component):
         Raises:
             Unavailable: Some may not be there.
         """
-        terms = self._terms.get(addressee)
+        terms = self.known.terms(addressee)
         parts = terms.limits.parts if terms else 1
         added: set[int] = set()
         size = min(ENTRY_ORDERS, max(KEPT, -(-len(orders) // parts)))
@@ -311,10 +240,10 @@ class Leases(Component):
     def _put(self, addressee: Addressee, orders: Sequence[WorkOrder], parts: int, at: int) -> int:
         """Put orders where they belong by their time; returns which part of the rate that is."""
         part = at % parts
-        flow, now = _flow(addressee, part), self.clock.now()
+        flow, now = flow_of(addressee, part), self.clock.now()
         if now - self._tended.get(flow, 0) >= TENDED_MS:
             self.store.list_backlog(flow, now)
-            _remember(self._tended, flow, now)
+            remember(self._tended, flow, now)
         self.store.add_to_backlog(flow, orders, at)
         return part
 
@@ -322,18 +251,15 @@ class Leases(Component):
         """Whether nobody has the lease of a backlog to which something was added, and no wake-up for it is on its
         way.
         """
-        lease, flow, now = self._part(addressee, part), _flow(addressee, part), self.clock.now()
+        lease, flow, now = self.known.part(addressee, part), flow_of(addressee, part), self.clock.now()
         if lease is not None:
             lease.note_backlog()
             return False
         state = self.store.flow(flow)
         if state is not None and state.until > now:
-            _remember(self._elsewhere, flow, max(now + LOOK_MS, self._elsewhere.get(flow, 0)))
+            self.known.note_elsewhere_at_least(flow, now + LOOK_MS)
             return False
         return state is None or state.woken_at <= now
-
-    def _part(self, addressee: Addressee, part: int) -> Lease | None:
-        return next((each for each in self.of(addressee) if each.part == part), None)
 
     def look(self, lease: Lease) -> None:
         """Fetch orders from the backlog, if some could soon begin and it is time."""
@@ -346,7 +272,7 @@ class Leases(Component):
         try:
             found = self.store.backlog(lease.key, most, now=now)
         except Unavailable as error:
-            self._failed("line_not_read", error, lease.key)
+            self._failed("backlog_not_read", error, lease.key)
             lease.look_later(now)
             return
         new = [each for each in found if each.place not in lease.entries and each.place not in lease.kept]
@@ -384,10 +310,10 @@ class Leases(Component):
             part = self._put(lease.addressee, entry.orders, parts, self.clock.now() if at is None else at)
             self.store.remove_from_backlog(lease.key, entry.place, rest)
             if self._is_free(lease.addressee, part):
-                self._wake(_flow(lease.addressee, part), lease.addressee, lease.queue, 0, self.calls)
+                self._wake(flow_of(lease.addressee, part), lease.addressee, lease.queue, 0, self.calls)
         except Unavailable as error:
             # What is in both backlogs is found done in one of them.
-            self._failed("place_not_moved", error, lease.key)
+            self._failed("backlog_entry_not_moved", error, lease.key)
             lease.keep(entry.place)
             return False
         return True
@@ -415,7 +341,7 @@ class Leases(Component):
                 self.store.remove_from_backlog(lease.key, received.place, ())
             except Unavailable as error:
                 # Whoever has the lease next finds the deliveries done.
-                self._failed("place_not_left", error, lease.key)
+                self._failed("backlog_entry_not_removed", error, lease.key)
                 lease.keep(received.place)
 
     def _wake(self, flow: FlowKey, addressee: Addressee, queue: str, in_ms: int, to: OrderSink) -> None:
@@ -425,25 +351,14 @@ class Leases(Component):
             # A wake-up that comes early waits in its run.
             to.send([(order, in_ms // 1000)])
         except Unavailable as error:
-            self._failed("call_not_sent", error, flow)
+            self._failed("wake_up_not_sent", error, flow)
 
     def _failed(self, event: str, error: Unavailable, flow: FlowKey) -> None:
         self.telemetry.count("CallsFailed")
         self.telemetry.event(event, error=str(error), project=flow.project, flow=flow.name)
 
 
-def _flow(addressee: Addressee, part: int = 0) -> FlowKey:
-    return FlowKey.of_subscriber(*addressee, part)
-
-
 def _time_of(place: str) -> int | None:
     """When an entry was put into the backlog; None of one that was set aside."""
     time = place.partition("#")[0]
     return int(time) if time.isdigit() else None
-
-
-def _remember(known: OrderedDict[_K, _V], key: _K, value: _V) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    if len(known) > KNOWN:
-        known.popitem(last=False)

@@ -14,7 +14,7 @@ from pushhub.engine.component import Component
 from pushhub.engine.model.concurrency import REMEMBERED_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.keys import Addressee
@@ -45,9 +45,10 @@ class SlowLane(Component):
         self._listed: dict[Addressee, int] = {}
         self._read_at: int | None = None
 
-    def lists(self, key: Addressee) -> bool:
-        """Whether a subscriber was on the list when that was last read."""
-        return self._listed.get(key, 0) > self.clock.now()
+    @property
+    def listed(self) -> Mapping[Addressee, int]:
+        """Who was on the list when that was last read, and until when, epoch milliseconds."""
+        return self._listed
 
     def refresh(self, orders: int) -> None:
         """Read the list again if the cached one is old and a batch of this many orders makes it worthwhile.
@@ -67,10 +68,11 @@ class SlowLane(Component):
         """List subscribers that were found to be slow; those that cannot be listed are left for each environment to
         find.
         """
-        new = [key for key in keys if not self.lists(key)][: max(0, LISTED - len(self._listed))]
+        now = self.clock.now()
+        new = [key for key in keys if self._listed.get(key, 0) <= now][: max(0, LISTED - len(self._listed))]
         if not new:
             return
-        until = self.clock.now() + REMEMBERED_MS
+        until = now + REMEMBERED_MS
         try:
             self.subscribers.note_slow(new, until)
         except Unavailable as error:

@@ -69,7 +69,7 @@ class WakeUps(Component):
                 self.queue.send([(wake_up, HURRY_S)])
         except Unavailable as error:
             self.telemetry.count("CallsFailed")
-            self.telemetry.event("turn_not_hurried", error=str(error), project=flow.project, flow=flow.name)
+            self.telemetry.event("wake_up_not_hurried", error=str(error), project=flow.project, flow=flow.name)
 
     def _tend(self, key: FlowKey, added_at: int) -> bool:
         now = self.clock.now()

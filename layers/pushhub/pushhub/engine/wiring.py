@@ -594,8 +594,9 @@ class Engine:
         given.
         """
         from pushhub.engine.forwarding import NextQueues
-        from pushhub.engine.job import LONGEST_ATTEMPT_MS, SHORT_ATTEMPT_MS
+        from pushhub.engine.job import LONGEST_ATTEMPT_MS
         from pushhub.engine.leases import Leases
+        from pushhub.engine.model.flow import SHORT_ATTEMPT_MS
         from pushhub.engine.push import Push
 
         ports = self.ports

@@ -16,6 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pushhub.engine.model.work import WorkOrder
 
+SHORT_ATTEMPT_MS = 45_000
+"""An attempt that may take longer, with the time to write what comes of it, is made by a run that lasts for minutes, of
+the poll queue or the slow lane, and never by one of push: those end after 85 s, so that their queues show what they had
+in hand within two minutes if they die, and half of that time is left in which they may take up further orders. So a
+subscriber with a time limit of up to 40 s is push's.
+"""
+
 BURST_MS = 500
 """How late an attempt may begin without the later ones being put off: half a second's worth may begin at once."""
 
