@@ -45,6 +45,7 @@ COMMANDS = {
     "frames": ("commands.webhooks:frames", "Which pages may show portals in frames"),
     "post": ("commands.post:post", "Post a message, or one for each line of a file"),
     "search": ("commands.search:search", "Find messages, now or in the past"),
+    "events": ("commands.search:events", "List what was accepted, newest first"),
     "tail": ("commands.tail:tail", "Show what is happening (for operators)"),
     "listen": ("commands.listen:listen", "Forward the messages of a topic to a program"),
     "topics": ("commands.topics:topics", "What waits for the subscribers of topics"),

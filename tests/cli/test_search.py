@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.cli.served_hub import ServedHub
 from tests.engine.world import PROJECT
 
 from pushhub.base.times import iso_time
+from pushhub.engine.model.catalogue import Accepted, chunks_of
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +42,44 @@ def keep_records(hub: ServedHub) -> Any:
     return ports.past_records
 
 
+def catalogued(hub: ServedHub, queue: str, message_id: str, body: str) -> None:
+    """What the stream does, which nobody plays here."""
+    world = hub.worlds["ironmq"].world
+    stored = world.config.queue(PROJECT, queue)
+    assert stored is not None
+    entry = Accepted(
+        project=PROJECT,
+        queue=queue,
+        queue_uid=stored.pull_uid,
+        message_id=message_id,
+        accepted_at=world.clock.now(),
+        body=body.encode(),
+    )
+    world.ports.catalogue.add([*chunks_of([entry], message_id)])
+
+
+def test_any_value_finds_a_message_and_what_was_accepted_is_listed(hub: ServedHub, typed: Typed) -> None:
+    hub.lives = True
+    typed("queues", "create", "orders")
+    body = '{"order": {"number": 4711}}'
+    told = json.dumps(typed.json("post", "orders", body)[0])
+    (message,) = re.findall(r"\d{19}", told)
+    catalogued(hub, "orders", message, body)
+    (found,) = typed.json("search", "4711")
+    assert found == {
+        "message": message,
+        "of": "orders",
+        "state": "waiting",
+        "field": "order.number",
+        "excerpt": body,
+    }
+    (listed,) = typed.json("events", "--queue", "orders", "--state", "waiting")
+    assert (listed["message"], listed["excerpt"]) == (message, body)
+    assert typed.json("events", "--store") == []
+    assert typed.json("events", "--type", "order:new", "--limit", "1") == []
+    typed("events", "--store", "--queue", "orders", code=2)
+
+
 def test_a_message_is_found_by_a_named_field(hub: ServedHub, typed: Typed) -> None:
     hub.lives = True
     typed("queues", "create", "orders")
@@ -51,7 +91,7 @@ def test_a_message_is_found_by_a_named_field(hub: ServedHub, typed: Typed) -> No
     assert found["message"] in json.dumps(message)
     # And where nothing is found, then it is said what was looked through
     assert typed("search", "4712").strip() == "none"
-    assert "search_fields of a queue" in typed.errors
+    assert "bodies of the last week's messages" in typed.errors
 
 
 def test_the_past_is_searched_with_progress_and_shown_newest_first(hub: ServedHub, typed: Typed) -> None:

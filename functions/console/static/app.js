@@ -11,6 +11,7 @@ import { Application, Applications, EventTypes } from "./pages/applications.js";
 import { Changes } from "./pages/changes.js";
 import { Charts } from "./pages/charts.js";
 import { Endpoint, WebhookMessage } from "./pages/endpoint.js";
+import { Events } from "./pages/events.js";
 import { QueueMessage } from "./pages/message.js";
 import { Queue, Queues, QueueSubscriber } from "./pages/queues.js";
 import { Reports } from "./pages/reports.js";
@@ -20,7 +21,7 @@ import { Store, StoreMessage } from "./pages/store.js";
 import { Today } from "./pages/today.js";
 import { Live, Topics } from "./pages/topics.js";
 
-const PROJECT_NAV = [["today", "Today"], ["queues", "Queues"], ["store", "Store"], ["apps", "Applications"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["charts", "Charts"], ["alerts", "Alerts"], ["changes", "Changes"], ["reports", "Reports"]];
+const PROJECT_NAV = [["today", "Today"], ["events", "Events"], ["queues", "Queues"], ["store", "Store"], ["apps", "Applications"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["charts", "Charts"], ["alerts", "Alerts"], ["changes", "Changes"], ["reports", "Reports"]];
 
 /** Which page shows a route: by its first segment, and what follows. */
 function pageOf({ segments: [first = "today", ...rest], query }, who) {
@@ -29,6 +30,7 @@ function pageOf({ segments: [first = "today", ...rest], query }, who) {
   const shown = { segments: rest, query };
   const [one, two, three] = rest;
   if (first === "today") return html`<${Today} />`;
+  if (first === "events") return html`<${Events} ...${shown} key=${JSON.stringify(query)} />`;
   if (first === "queues" && two === "messages" && rest.length === 3) return html`<${QueueMessage} ...${shown} key=${rest.join("\n")} />`;
   if (first === "queues" && two === "subscribers" && rest.length === 3) return html`<${QueueSubscriber} ...${shown} key=${rest.join("\n")} />`;
   if (first === "queues") return rest.length ? html`<${Queue} ...${shown} key=${one} />` : html`<${Queues} ...${shown} key="queues" />`;

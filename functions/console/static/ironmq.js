@@ -29,7 +29,9 @@ export const givenUp = async (name, signal) => {
   const { deliveries: found, after } = await deliveries(name, { state: "exhausted" }, signal);
   return { count: found.length, more: after !== null };
 };
-/** Messages of all queues with a value in a field that their queue's owner has named: {found, after}. */
+/** Everything that was accepted, newest first: {events, after, looked_back_to}. */
+export const events = (query, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "events")}`, { query, signal });
+/** Messages of all protocols with a value in their body: {found, after, read_back_to}. */
 export const find = (value, after, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "search")}`, { query: { value, after }, signal });
 /** Starts a search of the delivery records: {id, first_day, last_day}. */
 export const startPast = (wanted) => call("ironmq", "POST", `/3/projects/${path(session().project, "past")}`, { body: wanted });

@@ -78,6 +78,9 @@ def test_any_value_finds_its_message_in_any_state_with_names_and_what_is_around_
     ]
     assert (found[pulled]["queue"], found[pulled]["state"], found[pulled]["field"]) == ("pulled", "waiting", "")
     assert [each["message_id"] for each in search(hub, "anna")] == [one]
+    # Also by several words of a text, and never by a part of a word
+    (noted,) = post(hub, "pulled", {"note": "ask Anna about parcel 99"})
+    assert [each["message_id"] for each in search(hub, "Parcel 99")] == [noted]
     assert search(hub, "471") == []
     assert hub.call("GET", "/search?value=4711", project=OTHER_PROJECT).body["found"] == []
 

@@ -5,6 +5,7 @@ import * as webhooks from "../webhooks.js";
 import { Refused } from "../http.js";
 import { Badge, Card, Doing, Field, Loaded, Page, Pager, Table, Time, shorten, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
+import { LINK, Messages, OF } from "./found.js";
 import { Fragment, html, useState } from "../view.js";
 
 /** States that can be searched for, with what each protocol calls them; one that is not there cannot be listed by it. */
@@ -21,7 +22,6 @@ const STATES = {
 };
 const ARCHIVED = new Set(["completed", "never_processed"]);
 const IN_STATE = 25;
-const INDEX_PAGES = 10;
 const AT_ONCE = 8;
 
 export function Search({ query }) {
@@ -34,11 +34,11 @@ export function Search({ query }) {
     setTurn(turn + 1);
     go("search", values);
   };
-  return html`<${Page} title="Search" lead="A message by its id or the value of a named field, a subscriber by its name or URL; messages of queues, the store and applications by state; by type and time.">
+  return html`<${Page} title="Search" lead="A message by its id or any value in it, a subscriber by its name or URL; messages of queues, the store and applications by state; by type and time.">
     <${Card}>
       <form onSubmit=${search} role="search" aria-label="Search">
         <div class="row">
-          <${Field} label="Id or value" hint="A message's id, or the value of a named field: an order's number." value=${values.id} onValue=${set("id")} />
+          <${Field} label="Id or value" hint="A message's id, or a value in its body: an order's number." value=${values.id} onValue=${set("id")} />
           <${Field} label="Queue" hint="Limits an id or a state to one queue." value=${values.queue} onValue=${set("queue")} />
           <${Field} label="Subscriber" hint="Part of a name, an id or a URL: subscribers, services, endpoints." value=${values.subscriber} onValue=${set("subscriber")} />
         </div>
@@ -130,27 +130,58 @@ const IDS = [
 ];
 
 /**
- * Looks for an id or a value, everywhere: the index of named fields; what has the form of an id also where such ids are (24 hex digits are
- * the store's, 19 digits those of queues, webhooks' begin with msg_, their endpoints' with ep_).
+ * Looks for a value in all messages, and for what has the form of an id also where such ids are (24 hex digits are the store's, 19 digits
+ * those of queues, webhooks' begin with msg_, their endpoints' with ep_).
  */
 function ById({ id, queue }) {
   const [progress, setProgress] = useState("");
-  const found = useLoad(async (signal) => {
-    const rows = (await indexed(id, signal)).filter((row) => !queue || row.of === queue);
-    const place = IDS.find(([form]) => form.test(id))?.[1];
+  const place = IDS.find(([form]) => form.test(id))?.[1];
+  const named = useLoad(async (signal) => {
     if (place === "store") {
       const shown = await there(() => hub.showMessage(id.toLowerCase(), signal));
-      if (shown) rows.push({ name: shown.message, what: "Message of the store", states: [{ state: shown.state }], link: href("store", "messages", id.toLowerCase()) });
-    } else if (place === "applications") rows.push(...(await inApplications(id, signal, setProgress)));
-    else if (place === "queues") rows.push(...(await inQueues(id, queue ? [queue] : await names(signal), signal, setProgress)));
-    return { rows, place };
+      return shown ? [{ name: shown.message, what: "Message of the store", states: [{ state: shown.state }], link: href("store", "messages", id.toLowerCase()) }] : [];
+    }
+    if (place === "applications") return inApplications(id, signal, setProgress);
+    return place === "queues" ? inQueues(id, queue ? [queue] : await names(signal), signal, setProgress) : [];
   }, [id, queue]);
   return html`<${Fragment}>
-    <${Card} title="Found" flush>
-      ${found.loading && progress && html`<p class="inside hint" role="status">${progress}</p>`}
-      <${Loaded} from=${found}>${({ rows, place }) => html`<${Table} label="Found" rows=${rows} empty=${nothing(place, queue)} columns=${FOUND} />`}<//>
-    <//>
-    <${InBodies} text=${id} queue=${queue} />
+    ${place && html`<${Card} title="With this id" flush>
+      ${named.loading && progress && html`<p class="inside hint" role="status">${progress}</p>`}
+      <${Loaded} from=${named}>${(rows) => html`<${Table} label="With this id" rows=${rows} empty=${nothing(place, queue)} columns=${FOUND} />`}<//>
+    <//>`}
+    <${ByValue} value=${id} queue=${queue} />
+  <//>`;
+}
+
+/** Messages with a value in their body. The first page comes by itself; where reading takes long, more is asked for. */
+function ByValue({ value, queue }) {
+  const [more, setMore] = useState({ rows: [], after: undefined });
+  const look = async (after, signal) => {
+    const told = await ironmq.find(value.slice(0, 200), after, signal);
+    return { ...told, found: told.found.filter((one) => !queue || one.queue === queue) };
+  };
+  const first = useLoad(async (signal) => {
+    setMore({ rows: [], after: undefined });
+    return look("", signal);
+  }, [value, queue]);
+  const next = async (after) => {
+    const told = await look(after);
+    setMore((before) => ({ rows: [...before.rows, ...told.found], after: told.after, read: told.read_back_to }));
+  };
+  return html`<${Card} title="Found" flush>
+    <${Loaded} from=${first}>${(told) => {
+      const rows = [...told.found, ...more.rows];
+      const after = more.after === undefined ? told.after : more.after;
+      const read = more.read ?? told.read_back_to;
+      return html`<${Fragment}>
+        <${Messages} label="Found" rows=${rows} after=${() => first.reload({ quietly: true })}
+          empty=${after === null ? "No message of the last week has this as a whole text, number or word in its body. One of the last minute may not be here yet; headers are found only where a queue's settings name them." : "None until there."} />
+        ${after !== null && html`<div class="inside actions">
+          ${read && html`<span class="hint">Messages with many values were read back to ${new Date(read).toLocaleString()}.</span>`}
+          <${Doing} name="Look further" onDo=${() => next(after)} />
+        </div>`}
+      <//>`;
+    }}<//>
   <//>`;
 }
 
@@ -160,62 +191,7 @@ const FOUND = [
   ["State", (each) => (each.states?.length ? html`<span class="stack">${each.states.map((one) => html`<span>${one.to && html`${shorten(one.to, 40)} `}<${Badge} state=${one.state} /></span>`)}</span>` : "–")],
 ];
 
-function nothing(place, queue) {
-  const named = "No message has this value in a named field. A queue's settings say which fields messages are found by, for what is posted from then on.";
-  const where = { store: "in the store", applications: "in an application", queues: queue ? `in the queue ${queue}` : "in any queue" }[place];
-  return where ? `${named} And no message with this id is ${where} (any more).` : named;
-}
-
-const OF = { queue: (one) => `Queue ${one.queue}`, application: (one) => `Application ${one.application}`, store: () => "Message of the store" };
-const LINK = {
-  queue: (one) => href("queues", one.queue, "messages", one.message_id),
-  application: (one) => href("apps", one.application, "messages", one.message_id),
-  store: (one) => href("store", "messages", one.message_id),
-};
-
-/** Messages that the index of named fields has for a value, of all pages up to some. */
-async function indexed(value, signal) {
-  const rows = [];
-  for (let after = "", page = 0; after !== null && page < INDEX_PAGES; page++) {
-    const told = await ironmq.find(value.slice(0, 200), after, signal);
-    rows.push(...told.found.map((one) => ({
-      name: one.message_id, of: one.queue, what: `${OF[one.kind](one)}, ${one.field}`,
-      states: one.deliveries.map((each) => ({ to: each.subscriber_name, state: each.state })),
-      link: LINK[one.kind](one),
-    })));
-    after = told.after;
-  }
-  return rows;
-}
-
-/** Looks for a text in the bodies of what waits and what was given up, in all queues; on demand, because it reads them all. */
-function InBodies({ text, queue }) {
-  const [rows, setRows] = useState(null);
-  const [progress, setProgress] = useState("");
-  const wanted = text.toLowerCase();
-  const fits = (message) => message && String(message.body).toLowerCase().includes(wanted);
-  const ofQueue = async (name) => {
-    const [waiting, given] = await Promise.all([there(() => ironmq.peek(name)), there(() => ironmq.deliveries(name, { state: "exhausted" }))]);
-    const row = (id, states) => ({ name: id, what: `Queue ${name}`, states, link: href("queues", name, "messages", id) });
-    const found = (waiting ?? []).filter(fits).map((each) => row(each.id, [{ state: "waiting" }]));
-    for (const one of given?.deliveries ?? []) {
-      if (fits(await there(() => ironmq.showMessage(name, one.message_id)))) found.push(row(one.message_id, [{ to: one.subscriber_name, state: one.state }]));
-    }
-    return found;
-  };
-  const look = async () => {
-    setRows(await each(queue ? [queue] : await names(), setProgress, ofQueue));
-    setProgress("");
-  };
-  return html`<${Card} title="In the text of messages" flush>
-    <div class="inside">
-      <p class="hint">Reads up to 100 messages that wait and 100 that were given up of each queue. What has arrived is not read.</p>
-      <div class="actions"><${Doing} name="Search the text" onDo=${look} /></div>
-      ${progress && html`<p class="hint" role="status">${progress}</p>`}
-    </div>
-    ${rows && html`<${Table} label="In the text of messages" rows=${rows} empty="No message that waits or was given up has this text." columns=${FOUND} />`}
-  <//>`;
-}
+const nothing = (place, queue) => `No ${place === "applications" ? "message or endpoint" : "message"} with this id is ${{ store: "in the store", applications: "in an application", queues: queue ? `in the queue ${queue}` : "in any queue" }[place]} (any more).`;
 
 const LOOK_AGAIN_MS = 1000;
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
-from pushhub.engine.model.catalogue import LEFT_OUT, Place, days_until, excerpt, place_of
+from pushhub.engine.model.catalogue import LEFT_OUT, Place, days_until, excerpt, place_of, sought
 from pushhub.engine.model.search import field_values, index_entries
 from pushhub.ironmq.lookup import Lookup, entry_of
 from pushhub.ironmq.model.finding import Hit, Hits
@@ -97,11 +97,11 @@ class Search(Component):
         began = self.clock.now()
         step, day_before, before = after.removeprefix(CONTINUED).split("#")
         for each_step in _STEPS[_STEPS.index(step) :]:
-            sought = value if each_step == _STEPS[0] else LEFT_OUT
+            key = sought(value) if each_step == _STEPS[0] else LEFT_OUT
             for day in days_until(began):
                 if day_before and day > int(day_before):
                     continue
-                for seen in self.catalogue().with_value(project_id, day, sought, before or None):
+                for seen in self.catalogue().with_value(project_id, day, key, before or None):
                     if len(hits) >= PER_PAGE or self.clock.now() - began >= LOOKS_MS:
                         # This one is looked at again.
                         following = f"{CONTINUED}{each_step}#{day}#{int(seen.message_id) + 1}"

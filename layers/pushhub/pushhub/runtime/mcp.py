@@ -58,6 +58,7 @@ PAGED: Final[Mapping[str, Mapping[str, Any]]] = {
     "iterator": {"type": "string", "description": "The iterator of the page before"},
 }
 ATTEMPT: Final = {"type": "string", "description": "Id of the attempt (atmpt_...)"}
+AFTER: Final = {"type": "string", "description": "What the page before gave as after"}
 SINCE: Final = {"type": "string", "description": "ISO 8601, for example 2026-11-24T00:00:00Z"}
 
 
@@ -179,6 +180,16 @@ class Toolbox:
             found=found,
             strangers={"What the endpoint answered, or what the hub noted": response},
         )
+
+    def find(self, given: Mapping[str, Any]) -> Answer:
+        """Messages with a value, without what is around it."""
+        asked = {"value": given["value"], **({"after": given["after"]} if "after" in given else {})}
+        return _without_excerpts(self._get(f"/3/projects/{self._who.project}/search", asked), "found")
+
+    def events(self, given: Mapping[str, Any]) -> Answer:
+        """What was accepted."""
+        asked = {name: str(each) for name, each in given.items()}
+        return _without_excerpts(self._get(f"/3/projects/{self._who.project}/events", asked), "events")
 
     def resend(self, given: Mapping[str, Any]) -> Answer:
         """Send a message again."""
@@ -322,6 +333,35 @@ OFFERS: Final = (
         of_project=True,
     ),
     _Offer(
+        name="find_messages",
+        title="Messages with a value",
+        means="Messages of all queues, applications, topics and the store that have a value in their body, such as an "
+        "order's number, with the state at each receiver. Continue with after until there is none.",
+        run=Toolbox.find,
+        needed={"value": {"type": "string", "description": "The value: as a whole, or a word of a text"}},
+        optional={"after": AFTER},
+        of_project=True,
+    ),
+    _Offer(
+        name="list_events",
+        title="What was accepted",
+        means="The messages of the last week, newest first, whatever became of them. Continue with after until there "
+        "is none.",
+        run=Toolbox.events,
+        optional={
+            "kind": {"type": "string", "enum": ["queue", "application", "store", "topic"], "description": "Of what"},
+            "of": {"type": "string", "description": "Name of the queue or topic, or id of the application"},
+            "in_state": {"type": "string", "description": "State of a delivery, such as exhausted or delivered"},
+            "subscriber": {"type": "string", "description": "Id of a receiver, or a part of its name or URL"},
+            "type": {"type": "string", "description": "Type of the messages"},
+            "since": SINCE,
+            "until": SINCE,
+            "limit": LIMIT,
+            "after": AFTER,
+        },
+        of_project=True,
+    ),
+    _Offer(
         name="resend",
         title="Send a message again",
         means="Sends one message to one endpoint again, whatever became of it.",
@@ -351,6 +391,12 @@ def _told(run: Callable[[Mapping[str, Any]], Answer], given: Mapping[str, Any]) 
 def _listed(found: dict[str, Any]) -> Answer:
     """A page of what customers named."""
     return Answer(data={"count": len(found["data"])}, found=found)
+
+
+def _without_excerpts(page: dict[str, Any], name: str) -> Answer:
+    """A page of messages, without anything of their bodies."""
+    rows = [{key: each[key] for key in each if key != "excerpt"} for each in page[name]]
+    return Answer(data={"count": len(rows)}, found={**page, name: rows})
 
 
 def _paged(given: Mapping[str, Any]) -> dict[str, str]:

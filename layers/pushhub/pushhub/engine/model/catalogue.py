@@ -209,6 +209,12 @@ def _parsed(body: bytes) -> Any:
         return None
 
 
+def sought(value: str) -> str:
+    """By which value of the catalogue a text is looked for: of several words by the longest."""
+    words = _WORD.findall(value)
+    return max(words, key=len) if len(words) > 1 else value
+
+
 AROUND = 60
 """Characters shown on either side of what was found."""
 
@@ -227,17 +233,18 @@ class Place:
 
 
 def place_of(value: str, body: bytes) -> Place | None:
-    """Where a value is in a body, or None. It counts as a whole, or as one of a text's words."""
+    """Where a value is in a body, or None. It counts as a whole, as one of a text's words, or as several in a row."""
     wanted = value.strip().casefold()
+    row = len(_WORD.findall(wanted)) > 1
     text = body.decode(errors="replace")
     parsed = _parsed(body) if len(body) <= MOST_READ else None
     if parsed is None:
-        if wanted in (each.casefold() for each in _WORD.findall(text)):
+        if (row and wanted in text.casefold()) or wanted in (each.casefold() for each in _WORD.findall(text)):
             return Place(field="", excerpt=excerpt(text, wanted))
         return None
     for path, each in leaves_of(parsed):
         folded = each.casefold()
-        if folded.strip() == wanted or (wanted in folded and wanted in _WORD.findall(folded)):
+        if folded.strip() == wanted or (wanted in folded and (row or wanted in _WORD.findall(folded))):
             return Place(field=path, excerpt=excerpt(text, wanted))
     return None
 

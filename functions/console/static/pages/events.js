@@ -1,0 +1,53 @@
+// Events: everything that was accepted in the last days, newest first, whatever became of it.
+import * as ironmq from "../ironmq.js";
+import { Card, Field, Loaded, Notice, Page, useLoad } from "../parts.js";
+import { go } from "../route.js";
+import { Fragment, html, useState } from "../view.js";
+import { Again, Messages } from "./found.js";
+
+const KINDS = [["", "Everything"], ["queue", "A queue"], ["application", "An application"], ["store", "The store"], ["topic", "A topic"]];
+const STATES = [["", "Any"], ["pending", "Not tried yet"], ["retrying", "Failing (queues, applications)"], ["exhausted", "Given up"], ["delivered", "Delivered"], ["acknowledged", "Acknowledged"], ["held", "Held"], ["waiting", "Waiting in a pull queue"], ["reserved", "Reserved"], ["failing", "Failing (store)"], ["parked", "Waits for a person (store)"], ["completed", "Completed (store)"], ["published", "Published"]];
+const LIVE_MS = 3000;
+const FILTERS = ["kind", "of", "in_state", "subscriber", "type", "from", "to"];
+
+export function Events({ query }) {
+  const [values, setValues] = useState(Object.fromEntries(FILTERS.map((name) => [name, query[name] ?? ""])));
+  const set = (name) => (value) => setValues((before) => ({ ...before, [name]: value }));
+  const time = (text) => (text ? new Date(text).toISOString() : undefined);
+  const { kind, of, in_state, subscriber, type, after } = query;
+  const page = useLoad((signal) => ironmq.events({ kind, of, in_state, subscriber, type, since: time(query.from), until: time(query.to), after }, signal), [JSON.stringify(query)], { every: after ? 0 : LIVE_MS });
+  const show = (event) => {
+    event.preventDefault();
+    go("events", values);
+  };
+  return html`<${Page} title="Events" lead="Everything that was accepted in the last week, newest first, also what was delivered. New ones come by themselves, within a minute.">
+    <${Card}>
+      <form onSubmit=${show} role="search" aria-label="Events">
+        <div class="row">
+          <${Field} label="Of" type="choice" options=${KINDS} value=${values.kind} onValue=${set("kind")} />
+          <${Field} label="Name or id" hint="Of that queue or topic; an application's id." value=${values.of} onValue=${set("of")} />
+          <${Field} label="State" type="choice" options=${STATES} value=${values.in_state} onValue=${set("in_state")} />
+        </div>
+        <div class="row">
+          <${Field} label="Subscriber" hint="Part of a name or a URL." value=${values.subscriber} onValue=${set("subscriber")} />
+          <${Field} label="Type" hint="For example order:new." value=${values.type} onValue=${set("type")} />
+        </div>
+        <div class="row">
+          <${Field} label="From" type="datetime-local" value=${values.from} onValue=${set("from")} />
+          <${Field} label="To" type="datetime-local" value=${values.to} onValue=${set("to")} />
+        </div>
+        <div class="actions"><button class="primary" type="submit">Show</button></div>
+      </form>
+    <//>
+    <${Loaded} from=${page}>${(told) => html`<${Card} title="Messages" flush aside=${html`<${Again} messages=${told.events} after=${() => page.reload({ quietly: true })} name="Send all of these again" />`}>
+      <${Fragment}>
+        <${Messages} label="Messages" rows=${told.events} empty=${told.after ? "None until there." : "No such message in the last week."} after=${() => page.reload({ quietly: true })} />
+        ${told.looked_back_to && !told.events.length && html`<div class="inside"><${Notice}>Looked back to ${new Date(told.looked_back_to).toLocaleString()}.<//></div>`}
+        <nav class="inside actions" aria-label="Pages">
+          ${after && html`<button type="button" onClick=${() => go("events", { ...query, after: "" })}>Newest</button>`}
+          ${told.after && html`<button type="button" onClick=${() => go("events", { ...query, after: told.after })}>Older</button>`}
+        </nav>
+      <//>
+    <//>`}<//>
+  <//>`;
+}
