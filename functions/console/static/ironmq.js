@@ -29,6 +29,8 @@ export const givenUp = async (name, signal) => {
   const { deliveries: found, after } = await deliveries(name, { state: "exhausted" }, signal);
   return { count: found.length, more: after !== null };
 };
+/** What waits in all queues: {counted, queues, error_queues, after}. */
+export const overview = (previous, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "overview")}`, { query: { previous }, signal });
 /** Everything that was accepted, newest first: {events, after, looked_back_to}. */
 export const events = (query, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "events")}`, { query, signal });
 /** Messages of all protocols with a value in their body: {found, after, read_back_to}. */

@@ -8,46 +8,46 @@ import { Fragment, html } from "../view.js";
 import { HealthBadge, waiting } from "../health.js";
 import { acceptedAt } from "./message.js";
 
-const QUEUES_LOOKED_AT = 100;
-const AT_ONCE = 4;
 const HOURS = 24;
 
+/** What waits in all queues; one request, unless there are very many. */
+async function waiting(signal) {
+  const queues = [];
+  const errors = new Set();
+  let counted = 0;
+  for (let previous = ""; previous !== null; ) {
+    const told = await ironmq.overview(previous, signal);
+    queues.push(...told.queues);
+    told.error_queues.forEach((each) => errors.add(each));
+    counted += told.counted;
+    previous = told.after;
+  }
+  const oldest = queues.filter((each) => each.oldest).map((each) => ({ queue: each.name, id: each.oldest, at: acceptedAt(each.oldest) }));
+  return {
+    queues,
+    counted,
+    failing: queues.filter((each) => each.type !== "pull"),
+    oldest: oldest.filter((each) => each.at).sort((x, y) => x.at.localeCompare(y.at)),
+    errors: queues.filter((each) => errors.has(each.name)),
+  };
+}
+
 async function look(signal) {
-  const [hours, troubled, store, held, names] = await Promise.all([
+  const [hours, troubled, store, held] = await Promise.all([
     ironmq.activity(HOURS, signal),
     webhooks.endpoints.troubled(signal),
     hub.counts(signal),
     hub.listMessages("accepted", { state: "parked" }, signal),
-    ironmq.listQueues({ per_page: QUEUES_LOOKED_AT }, signal),
   ]);
-  const queues = [];
-  for (let start = 0; start < names.length; start += AT_ONCE) {
-    queues.push(...await Promise.all(names.slice(start, start + AT_ONCE).map((each) => ironmq.showQueue(each.name, signal).catch(() => null))));
-  }
-  const known = queues.filter(Boolean);
-  const failing = known.filter((each) => each.push && each.size > 0);
-  // Where the most waits, the oldest most likely is: a failing delivery, or what no consumer has taken.
-  const waiting = known.filter((each) => each.size > 0).sort((a, b) => b.size - a.size);
-  const oldest = await Promise.all(waiting.slice(0, AT_ONCE * 2).map((each) => ironmq.peek(each.name, signal).then(([first]) => first && { queue: each.name, id: first.id, at: acceptedAt(first.id) }).catch(() => null)));
-  const feeds = new Set(known.map((each) => each.push?.error_queue).filter(Boolean));
-  return {
-    hours,
-    troubled,
-    store,
-    held: held.messages,
-    more: held.pages > 1,
-    queues: known,
-    failing,
-    complete: names.length < QUEUES_LOOKED_AT,
-    oldest: oldest.filter((each) => each?.at).sort((a, b) => a.at.localeCompare(b.at)),
-    errors: known.filter((each) => feeds.has(each.name) && each.size > 0),
-  };
+  return { hours, troubled, store, held: held.messages, more: held.pages > 1 };
 }
 
 const link = (count, ...to) => html`<a href=${href(...to)}>${count.toLocaleString()}</a>`;
 
 export function Today() {
   const now = useLoad(look, [], { every: 15_000 });
+  // Counting many queues takes longer than the rest, which does not wait for it.
+  const counts = useLoad(waiting, [], { every: 15_000 });
   const decide = async (row, what, done) => {
     await hub.decide(row.id, what);
     toast(done);
@@ -59,29 +59,31 @@ export function Today() {
     await now.reload({ quietly: true });
   };
   return html`<${Page} title="Today" lead="What is happening in this project, and what needs a person."
-    actions=${html`<button type="button" onClick=${() => now.reload()}>Refresh</button>`}>
+    actions=${html`<button type="button" onClick=${() => Promise.all([now.reload(), counts.reload()])}>Refresh</button>`}>
     <${Loaded} from=${now}>${(told) => {
+      const of = counts.data;
       const sum = (queues) => queues.reduce((total, each) => total + each.size, 0);
+      const known = (count, ...to) => (of ? link(count(), ...to) : html`<span title="The queues are being counted.">…</span>`);
       const day = (name) => told.hours.reduce((total, each) => total + each[name], 0).toLocaleString();
-      const [oldest] = told.oldest;
+      const [oldest] = of?.oldest ?? [];
       return html`<${Fragment}>
         <${Figures} wide of=${[
-          ["Accepted, last day", link(day("accepted"), "queues")],
-          ["Delivered, last day", link(day("delivered"), "queues")],
+          ["Accepted, last day", link(day("accepted"), "events")],
+          ["Delivered, last day", link(day("delivered"), "events", { in_state: "delivered" })],
           ["Given up, last day", link(day("given_up"), "search", { state: "given_up" })],
-          ["Failing, to be retried", link(sum(told.failing) + told.store.failing, "search", { state: "failing" })],
-          ["Waiting for consumers", link(sum(told.queues.filter((each) => !each.push)), "queues")],
+          ["Failing, to be retried", known(() => sum(of.failing) + told.store.failing, "search", { state: "failing" })],
+          ["Waiting for consumers", known(() => sum(of.queues.filter((each) => each.type === "pull")), "queues")],
           ["Store: on their way", link(told.store.incoming + told.store.pending + told.store.scheduled, "store")],
-          ["Wait for a person", link(told.store.parked + sum(told.errors), "search", { state: "parked" })],
+          ["Wait for a person", known(() => told.store.parked + sum(of.errors), "search", { state: "parked" })],
           ["Oldest waiting", oldest ? html`<a href=${href("queues", oldest.queue, "messages", oldest.id)}><${Time} at=${oldest.at} /></a>` : "–"],
         ]} />
         <${Card} title="The last day, by hour" aside=${html`<a href=${href("charts")}>Charts</a>`}>
           <${ActivityChart} hours=${told.hours} />
           <p class="legend"><span class="key accent">Accepted</span><span class="key good">Delivered</span><span class="key bad">Failed attempts</span><span>Counted a minute or two later.</span></p>
         <//>
-        ${!told.complete && html`<${Notice} kind="warn">The first ${QUEUES_LOOKED_AT} queues are counted here. <a href=${href("queues")}>All queues</a><//>`}
+        ${counts.error && html`<${Notice} kind="bad" action="Try again" onAction=${() => counts.reload()}>The queues were not counted: ${counts.error.message}<//>`}
         <${Card} title="Needs a person" flush>
-          <${Table} label="Needs a person" rows=${told.held} keyed=${(each) => each.id} empty=${told.errors.length || told.troubled.length ? "No message of the store." : "Nothing is failing."}
+          <${Table} label="Needs a person" rows=${told.held} keyed=${(each) => each.id} empty=${of?.errors.length || told.troubled.length ? "No message of the store." : "Nothing is failing."}
             columns=${[
               ["Message", (each) => html`<a href=${href("store", "messages", each.id)}>${each.message}</a>`],
               ["For", (each) => each.consumer],
@@ -104,19 +106,19 @@ export function Today() {
             ["", (each) => html`<span class="actions"><${Doing} name=${each.endpoint.disabled ? "Resume" : "Pause"} onDo=${() => enable(each, !each.endpoint.disabled)} /></span>`],
           ]} />
         <//>`}
-        ${told.errors.length > 0 && html`<${Card} title="Error queues that are not empty" flush>
-          <${Table} label="Error queues" rows=${told.errors} keyed=${(each) => each.name} columns=${[
+        ${of?.errors.length > 0 && html`<${Card} title="Error queues that are not empty" flush>
+          <${Table} label="Error queues" rows=${of.errors} keyed=${(each) => each.name} columns=${[
             ["Error queue", (each) => html`<a class="name" href=${href("queues", each.name)}>${each.name}</a>`],
             ["Given up", (each) => each.size, { number: true }],
           ]} />
         <//>`}
-        <${Card} title="Failing now" flush>
-          <${Table} label="Failing now" rows=${told.failing} keyed=${(each) => each.name} empty="No push queue has a failing delivery." columns=${[
+        <${Card} title="Failing now" flush aside=${of && html`<span class="hint">${of.counted.toLocaleString()} queues counted</span>`}>
+          <${Loaded} from=${counts}>${() => html`<${Table} label="Failing now" rows=${of.failing} keyed=${(each) => each.name} empty="No push queue has a failing delivery." columns=${[
             ["Queue", (each) => html`<a class="name" href=${href("queues", each.name)}>${each.name}</a>`],
             ["Failing", (each) => each.size, { number: true }],
-            ["Oldest", (each) => html`<${Time} at=${told.oldest.find((other) => other.queue === each.name)?.at} />`],
-            ["Tried again", (each) => `${each.push.retries === 1 ? "once" : `${each.push.retries} times`}, ${each.push.retries_delay} s apart`],
-          ]} />
+            ["Oldest", (each) => html`<${Time} at=${of.oldest.find((other) => other.queue === each.name)?.at} />`],
+            ["Tried again", (each) => `${each.retries === 1 ? "once" : `${each.retries} times`}, ${each.retries_delay} s apart`],
+          ]} />`}<//>
         <//>
       <//>`;
     }}<//>

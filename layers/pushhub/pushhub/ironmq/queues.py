@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
@@ -10,6 +10,7 @@ from pushhub.base.errors import Conflict, NotFound, QueueNotFound
 from pushhub.base.ids import new_uid
 from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import DeliveryState
+from pushhub.ironmq.model.overview import QueueInfo
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
 
 if TYPE_CHECKING:
@@ -29,21 +30,6 @@ CHANGING = "changing a queue under contention"
 COUNT_PAGE = 500
 COUNT_PAGES = 20
 """Up to how many waiting deliveries of a cleared push queue are counted one by one: 10,000."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueInfo:
-    """A queue with its counts.
-
-    Attributes:
-        size: Pull queues: messages in the queue, including reserved and delayed ones. Push queues: deliveries that wait
-            after a first attempt.
-        total_messages: Messages ever posted.
-    """
-
-    queue: Queue
-    size: int
-    total_messages: int
 
 
 def named_subscriber(queue: Queue, name: str) -> Subscriber:
@@ -87,12 +73,17 @@ class Queues(Component):
 
     def info(self, queue: Queue) -> QueueInfo:
         """The queue's counts."""
-        size = (
-            self._waiting(queue)
-            if queue.is_push
-            else self.pull.size(queue.project, queue.pull_uid, self.clock.now(), exact=True)
-        )
+        size = self._size(queue, exact=True)
         return QueueInfo(queue=queue, size=size, total_messages=self.config.total(queue.project, queue.uid))
+
+    def counted(self, queue: Queue) -> QueueInfo:
+        """What waits in the queue, at the least cost: the number of messages ever posted is left at 0."""
+        return QueueInfo(queue=queue, size=self._size(queue, exact=False), total_messages=0)
+
+    def _size(self, queue: Queue, *, exact: bool) -> int:
+        if queue.is_push:
+            return self._waiting(queue)
+        return self.pull.size(queue.project, queue.pull_uid, self.clock.now(), exact=exact)
 
     def _waiting(self, queue: Queue) -> int:
         """Number of waiting deliveries.

@@ -333,6 +333,7 @@ class Ironmq:
         from pushhub.ironmq.conversion import Conversion
         from pushhub.ironmq.events import Events
         from pushhub.ironmq.lookup import Lookup
+        from pushhub.ironmq.overview import Overviews
         from pushhub.ironmq.pull import PullQueues
         from pushhub.ironmq.push_messages import PushMessages
         from pushhub.ironmq.queues import Queues
@@ -359,16 +360,17 @@ class Ironmq:
         )
         lookup = Lookup(config=config, push_messages=push_messages, pull=pull_queues, finders=engine.finders.of)
         quiet = QuietQueues(config, clock)
+        queues = Queues(
+            config=config,
+            messages=messages,
+            pull=pull,
+            alerts=self._size_alerts,
+            registration=registration,
+            quiet=quiet,
+            clock=clock,
+        )
         return IronUseCases(
-            queues=Queues(
-                config=config,
-                messages=messages,
-                pull=pull,
-                alerts=self._size_alerts,
-                registration=registration,
-                quiet=quiet,
-                clock=clock,
-            ),
+            queues=queues,
             conversion=Conversion(pull=pull, bodies=bodies, intake=intake, calls=calls, clock=clock),
             subscribers=Subscribers(
                 config=config, registration=registration, quiet=quiet, healths=lambda: engine.healths
@@ -392,6 +394,14 @@ class Ironmq:
                 clock=clock,
             ),
             events=Events(catalogue=lambda: outside.catalogue, lookup=lookup, finders=engine.finders.of, clock=clock),
+            overviews=lambda: Overviews(
+                config=config,
+                queues=queues,
+                push_messages=push_messages,
+                pull=pull_queues,
+                executor=lambda: outside.executor,
+                clock=clock,
+            ),
             activity=lambda: self.activity,
             report=lambda: self.report,
             alerts=lambda: self.project_alerts,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pushhub.engine.model.catalogue import KEPT_DAYS, MAX_VALUE
+from pushhub.engine.model.queue import QueueType
 from pushhub.ironmq.wire.search import KINDS
-from pushhub.web.description import Described, Schema, answer, array, nullable, text
+from pushhub.web.description import Described, Schema, answer, array, nullable, text, whole
 
 _MESSAGE_ID = "1910848478410441216"
 
@@ -50,6 +51,47 @@ _EXAMPLE: dict[str, Any] = {
 _AFTER = nullable(text("Send it with the next request to continue."))
 
 FINDING = {
+    "ironmq.show_overview": Described(
+        means="Counts what waits in all queues by name, as many as eight seconds allow: continue with `after` as "
+        "`previous` until it is null. Queues in which nothing waits are counted and left out.",
+        asked={"previous": "orders"},
+        answer=answer(
+            {
+                "counted": whole("How many queues were looked at.", 0),
+                "queues": array(
+                    answer(
+                        {
+                            "name": text(),
+                            "type": text(enum=[each.value for each in QueueType]),
+                            "size": whole("Messages in a pull queue; in others, deliveries that failed and wait.", 1),
+                            "oldest": nullable(
+                                text("The message that has waited longest; told of the largest queues.")
+                            ),
+                            "retries": nullable(whole("Of a push queue.", 0)),
+                            "retries_delay": nullable(whole("Of a push queue, seconds.", 0)),
+                        }
+                    )
+                ),
+                "error_queues": array(text("A queue to which one of those reports what it gives up.")),
+                "after": nullable(text("Send it with the next request as `previous`.")),
+            }
+        ),
+        answered={
+            "counted": 200,
+            "queues": [
+                {
+                    "name": "orders",
+                    "type": "multicast",
+                    "size": 3,
+                    "oldest": _MESSAGE_ID,
+                    "retries": 3,
+                    "retries_delay": 60,
+                }
+            ],
+            "error_queues": ["errors"],
+            "after": None,
+        },
+    ),
     "ironmq.search": Described(
         means="Finds messages of all protocols that have this value in their body, in whatever state: first by named "
         f"fields, at once; then by any value of up to {MAX_VALUE} characters, of the last {KEPT_DAYS} days, which is "

@@ -10,6 +10,7 @@ from pushhub.ironmq.wire.project import (
     parse_subscriber,
     render_activity,
     render_outages,
+    render_overview,
     render_subscriber_activity,
     render_table,
     render_verdict,
@@ -64,6 +65,12 @@ def _events(hub: IronUseCases, call: IronCall) -> Response:
     return Response(status=200, body=render_events(hub.events.run(call.project, parse_events(call.request.query))))
 
 
+def _overview(hub: IronUseCases, call: IronCall) -> Response:
+    previous = call.request.query.get("previous", "")
+    seen = hub.overviews().run(call.project, check_queue_name(previous) if previous else "")
+    return Response(status=200, body=render_overview(seen))
+
+
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     Route(
         "GET",
@@ -80,6 +87,14 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         name="ironmq.list_events",
         summary="List what was accepted, newest first",
         query=("kind", "of", "in_state", "subscriber", "type", "since", "until", "limit", "after"),
+    ),
+    Route(
+        "GET",
+        PROJECT + "/overview",
+        _overview,
+        name="ironmq.show_overview",
+        summary="Show what waits in all queues",
+        query=("previous",),
     ),
     Route(
         "GET",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.acknowledge import Acknowledge
     from pushhub.ironmq.conversion import Conversion
     from pushhub.ironmq.events import Events
+    from pushhub.ironmq.overview import Overviews
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.project_alerts import ProjectAlerts
     from pushhub.ironmq.pull import PullQueues
@@ -40,6 +41,7 @@ class IronUseCases(PastUseCases):
     replay: Replay
     search: Search
     events: Events
+    overviews: Callable[[], Overviews]
     activity: Callable[[], ProjectActivity]
     report: Callable[[], ProjectReport]
     alerts: Callable[[], ProjectAlerts]

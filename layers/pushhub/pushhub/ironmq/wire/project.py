@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pushhub.engine.activity import AtSubscriber
     from pushhub.engine.report import ReportedOutages, ReportedTable, ReportedVerdict
+    from pushhub.ironmq.model.overview import Overview
 
 DEFAULT_HOURS = 24
 MAX_HOURS = 168
@@ -97,3 +98,23 @@ def render_outages(told: ReportedOutages) -> dict[str, object]:
 def render_table(table: ReportedTable) -> dict[str, object]:
     """A table of the report."""
     return {"rows": table.rows, "complete": table.complete}
+
+
+def render_overview(seen: Overview) -> dict[str, object]:
+    """What waits in queues, and where the next look continues."""
+    return {
+        "counted": seen.counted,
+        "queues": [
+            {
+                "name": each.queue.name,
+                "type": each.queue.type.value,
+                "size": each.size,
+                "oldest": seen.oldest.get(each.queue.name),
+                "retries": each.queue.push.retries if each.queue.push else None,
+                "retries_delay": each.queue.push.retries_delay if each.queue.push else None,
+            }
+            for each in seen.waiting
+        ],
+        "error_queues": sorted(seen.error_queues),
+        "after": seen.after,
+    }

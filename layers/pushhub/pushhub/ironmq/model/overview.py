@@ -1,0 +1,45 @@
+"""Queues with their counts. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pushhub.engine.model.queue import Queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueInfo:
+    """A queue with its counts.
+
+    Attributes:
+        size: Pull queues: messages in the queue, including reserved and delayed ones. Push queues: deliveries that wait
+            after a first attempt.
+        total_messages: Messages ever posted.
+    """
+
+    queue: Queue
+    size: int
+    total_messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """Queues, counted.
+
+    Attributes:
+        counted: How many were looked at.
+        waiting: Those in which something waits, with their counts.
+        error_queues: Names of queues to which those that were looked at report what they give up.
+        oldest: The message that has waited longest in each of the largest of them, by queue.
+        after: The last name that was looked at, if there are more; None at the end.
+    """
+
+    counted: int
+    waiting: Sequence[QueueInfo]
+    error_queues: frozenset[str]
+    oldest: Mapping[str, str]
+    after: str | None
