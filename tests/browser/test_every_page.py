@@ -47,6 +47,7 @@ def filled(stack: RunningStack) -> Iterator[Filled]:
 
 PAGES: dict[str, tuple[str, ...]] = {
     "today": ("today",),
+    "events": ("events",),
     "queues": ("queues",),
     "queue": ("queues", "orders"),
     "pull queue": ("queues", "audit"),

@@ -1,0 +1,93 @@
+"""A fresh project with nothing set up: an order is found by its number and sent again, and everything is listed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from playwright.sync_api import expect
+from tests.browser.console import Console
+from tests.stack.endpoints import Recorder
+from tests.stack.project import until
+
+MOST_REQUESTS = 6
+
+
+def asked_for(console: Console) -> list[str]:
+    """Requests to the APIs from now on."""
+    asked: list[str] = []
+    console.page.on(
+        "request",
+        lambda request: asked.append(request.url) if any(each in request.url for each in ("/3/", "/api/")) else None,
+    )
+    return asked
+
+
+def test_an_order_is_found_by_its_number_and_sent_again_with_three_clicks(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    # Given a message that one subscriber took and the other gave up, and nothing that anybody named
+    bad = recorder.endpoint(500, 200)
+    push = {
+        "subscribers": [{"name": "good", "url": recorder.endpoint(200).url}, {"name": "bad", "url": bad.url}],
+        "retries": 0,
+    }
+    project.ironmq("PUT", "/orders", {"queue": {"push": push}})
+    (message,) = project.post("orders", json.dumps({"order": {"number": 4711}}))
+    (other,) = project.post("orders", json.dumps({"order": {"number": 4712}}))
+
+    def given_up() -> Any:
+        found = project.ironmq_project("/search?value=4711")["found"]
+        return found if found and found[0]["state"] == "exhausted" else None
+
+    until(given_up, 120, lambda: "it was not found as given up")
+    # When its number is typed
+    console.open("reports")
+    page.get_by_role("searchbox").click()
+    asked = asked_for(console)
+    page.keyboard.type("4711")
+    page.keyboard.press("Enter")
+    found = page.get_by_role("region", name="Found")
+    expect(found.get_by_role("link", name=message)).to_be_visible()
+    expect(found).to_contain_text("order.number")
+    expect(found).to_contain_text("bad exhausted")
+    expect(found).to_contain_text('{"order": {"number": 4711}}')
+    assert len(asked) <= MOST_REQUESTS, asked
+    assert console.violations() == []
+    # Then it is sent again with two more clicks, to the one that gave it up
+    found.get_by_role("button", name="Send again").click()
+    page.get_by_role("dialog").get_by_role("button", name="Send again").click()
+    expect(page.get_by_text("Sent again: 1 delivery.")).to_be_visible()
+    bad.wait(3)
+    # And both are listed, the delivered one, too, and selected by their state
+    asked = asked_for(console)
+    console.open("events")
+    table = page.get_by_role("region", name="Messages")
+    expect(table.get_by_role("link", name=other)).to_be_visible()
+    expect(table.get_by_role("link", name=message)).to_be_visible()
+    assert len(asked) <= MOST_REQUESTS, asked
+    assert (console.too_wide(), console.violations()) == (False, [])
+    page.get_by_label("Name or id").fill("nothing")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("No such message in the last week.")).to_be_visible()
+
+
+def test_today_counts_every_queue_with_few_requests(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    for number in range(110):
+        project.ironmq("PUT", f"/a{number:03}", {"queue": {"type": "pull"}})
+    push = {
+        "subscribers": [{"name": "bad", "url": recorder.endpoint(500).url}],
+        "retries": 0,
+        "error_queue": "zz-errors",
+    }
+    project.ironmq("PUT", "/zz-errors", {"queue": {"type": "pull"}})
+    project.ironmq("PUT", "/zz", {"queue": {"push": push}})
+    project.post("zz", "one")
+    project.post("a109", "one", "two")
+    until(lambda: project.ironmq("GET", "/zz-errors")["queue"]["size"] or None, 60, lambda: "nothing was reported")
+    asked = asked_for(console)
+    console.open("today")
+    expect(page.get_by_role("region", name="Error queues").get_by_role("link", name="zz-errors")).to_be_visible()
+    expect(page.get_by_text("112 queues counted")).to_be_visible()
+    expect(page.locator(".figures").get_by_text("Waiting for consumers").locator("xpath=..")).to_contain_text("3")
+    assert len(asked) <= MOST_REQUESTS, asked
