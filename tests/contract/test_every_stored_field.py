@@ -20,6 +20,7 @@ from tests.fakes.credentials import credentials
 import pushhub
 from pushhub.base.json_text import Verbatim
 from pushhub.cloud.table import Item, number, text
+from pushhub.engine.model.catalogue import Seen
 from pushhub.engine.model.circuit import Health
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.flow import Terms
@@ -36,6 +37,7 @@ from pushhub.engine.store import (
     _message_items,
     _project_items,
     _queue_items,
+    dynamodb_catalogue,
     dynamodb_schedule,
     dynamodb_search,
     dynamodb_subscribers,
@@ -172,6 +174,7 @@ ROUND_TRIPS: dict[type, Callable[[Any], Any]] = {
     ProjectAlert: lambda value: dynamodb_alerts._decode(dynamodb_alerts._encode(value)),
     Terms: lambda value: dynamodb_subscribers._decode_terms(dynamodb_subscribers._encode_terms(value)),
     IndexEntry: lambda value: dynamodb_search._decode(dynamodb_search._encode(value), value.project, value.value),
+    Seen: lambda value: dynamodb_catalogue.decode_seen(dynamodb_catalogue.encode_seen([value]))[0],
     Position: lambda value: dynamodb_schedule._decode_position(dynamodb_schedule._encode_position(value)),
     WorkOrder: lambda value: WorkOrder.decode(value.encode()),
     ServiceMapping: lambda value: hub_items.decode_mapping(hub_items.encode_mapping(value)),

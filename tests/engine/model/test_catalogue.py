@@ -102,7 +102,7 @@ def test_a_batch_is_chunks_by_project_and_day_and_the_same_each_time() -> None:
     ]
     assert [each.message_id for each in chunks[0].seen] == [f"{10**18 + 1}", f"{10**18 + 2}"]
     assert chunks == [*chunks_of(batch, "t-1")]
-    assert list(read_names(names_of(chunks[0]))) == list(chunks[0].seen)
+    assert list(read_names(names_of(chunks[0].seen))) == list(chunks[0].seen)
     assert len([*chunks_of(map(accepted, range(MOST_IN_CHUNK + 1)), "t-1")]) == 2
 
 

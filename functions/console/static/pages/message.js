@@ -33,7 +33,7 @@ export function QueueMessage({ segments: [name, , id] }) {
       <${Confirmed} name="Delete" question="Delete this message?" detail="It is no longer pushed, and its body is deleted." onSure=${remove} />
     <//>`}>
     <${Loaded} from=${message}>${({ shown, queue, made }) => html`<${Fragment}>
-      ${shown.push_statuses && html`<${Subscribers} name=${name} queue=${queue} statuses=${shown.push_statuses} resend=${resend} />`}
+      ${shown.push_statuses && html`<${Subscribers} name=${name} queue=${queue} shown=${shown} statuses=${shown.push_statuses} resend=${resend} />`}
       <div class="columns">
         <div class="stack">
           ${shown.push_statuses && html`<${Card} title="Where it goes">
@@ -59,9 +59,19 @@ const copyQuestion = (queue) => {
 
 const answerOf = (status) => (status.status_code === undefined ? "" : status.status_code ? `HTTP ${status.status_code}` : "no answer");
 
+const quoted = (text) => `'${String(text).replaceAll("'", "'\\''")}'`;
+
+/** The request to a subscriber as a command, without signatures; credentials stay hidden, as everywhere. Null where there is none. */
+function curlOf(subscriber, shown) {
+  if (!/^https?:/.test(subscriber?.url ?? "") || shown.body_base64 !== undefined) return null;
+  const headers = Object.entries({ ...subscriber.headers, ...shown.push_headers }).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
+  return ["curl -X POST", ...headers, `--data-raw ${quoted(shown.body)}`, quoted(subscriber.url)].join(" \\\n  ");
+}
+
 /** Each subscriber of the message with what it answered, and a resend to those that did not accept it. */
-function Subscribers({ name, queue, statuses, resend }) {
+function Subscribers({ name, queue, shown, statuses, resend }) {
   const here = new Set(queue.push?.subscribers.map((each) => each.name));
+  const curl = (each) => curlOf(queue.push?.subscribers.find((one) => one.name === each.subscriber_name), shown);
   // In unicast the message is not owed to any one of them.
   const failed = queue.type === "multicast" ? statuses.filter((each) => each.state === "exhausted" && here.has(each.subscriber_name)).map((each) => each.subscriber_name) : [];
   return html`<${Card} title="Subscribers" flush
@@ -71,7 +81,7 @@ function Subscribers({ name, queue, statuses, resend }) {
       ["State", (each) => html`<${Badge} state=${each.state} />`],
       ["Last answer", (each) => html`<span class="answer">${answerOf(each) || "–"}</span>`],
       ["Attempts", (each) => each.tries, { number: true }],
-      ["", (each) => failed.includes(each.subscriber_name) && html`<span class="actions"><${Confirmed} name="Send again" kind="" question="Send this message again to ${each.subscriber_name}?" detail="To this subscriber alone, once, at once. No other subscriber gets it." onSure=${() => resend([each.subscriber_name])} /></span>`],
+      ["", (each) => html`<span class="actions">${curl(each) && html`<${Copy} text=${curl(each)} name="Copy as curl" />`}${failed.includes(each.subscriber_name) && html`<${Confirmed} name="Send again" kind="" question="Send this message again to ${each.subscriber_name}?" detail="To this subscriber alone, once, at once. No other subscriber gets it." onSure=${() => resend([each.subscriber_name])} />`}</span>`],
     ]} />
   <//>`;
 }

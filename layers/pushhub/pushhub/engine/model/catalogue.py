@@ -295,12 +295,12 @@ def read_names(found: Mapping[str, Any]) -> Sequence[Seen]:
     ]
 
 
-def names_of(chunk: Chunk) -> Mapping[str, Any]:
+def names_of(seen: Sequence[Seen]) -> Mapping[str, Any]:
     """The messages of a chunk as they are stored."""
     queues = {
-        queue: number for number, queue in enumerate(dict.fromkeys((each.queue, each.queue_uid) for each in chunk.seen))
+        queue: number for number, queue in enumerate(dict.fromkeys((each.queue, each.queue_uid) for each in seen))
     }
     return {
         "q": [list(each) for each in queues],
-        "m": [[each.message_id, queues[each.queue, each.queue_uid], each.accepted_at] for each in chunk.seen],
+        "m": [[each.message_id, queues[each.queue, each.queue_uid], each.accepted_at] for each in seen],
     }

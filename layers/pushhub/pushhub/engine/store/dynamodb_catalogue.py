@@ -40,7 +40,7 @@ class DynamoDBCatalogue(TableStore):
     """Implements :class:`pushhub.engine.ports.Catalogue`."""
 
     def add(self, chunks: Sequence[Chunk]) -> None:
-        self._table.put_many([item for each in chunks for item in _encode(each)])
+        self._table.put_many([item for each in chunks for item in _items(each)])
 
     def listed(self, project_id: str, day: int, before: str | None = None) -> Iterator[Seen]:
         found = self._table.items(
@@ -49,7 +49,7 @@ class DynamoDBCatalogue(TableStore):
             ScanIndexForward=False,
             Limit=4,
         )
-        lists = ((_highest(item["sk"]["S"]), _seen(item)) for item in found if _begins(item["sk"]["S"], before))
+        lists = ((_highest(item["sk"]["S"]), decode_seen(item)) for item in found if _begins(item["sk"]["S"], before))
         return merged(((highest, reversed(seen)) for highest, seen in lists), before)
 
     def with_value(self, project_id: str, day: int, value: str, before: str | None = None) -> Iterator[Seen]:
@@ -69,16 +69,16 @@ class DynamoDBCatalogue(TableStore):
         item = self._table.get({"pk": text(_list_key(project_id, day)), "sk": text(name)})
         if item is None:
             return iter(())
-        seen = _seen(item)
+        seen = decode_seen(item)
         if COMMON in numbers:
             return reversed(seen)
         return (seen[each] for each in sorted(numbers, reverse=True) if each < len(seen))
 
 
-def _encode(chunk: Chunk) -> Iterator[Item]:
+def _items(chunk: Chunk) -> Iterator[Item]:
     ttl = number((chunk.day + KEPT_DAYS + 2) * (DAY_MS // 1000))
-    listed = zlib.compress(json_text.write(names_of(chunk)).encode(), 9)
-    yield {"pk": text(_list_key(chunk.project, chunk.day)), "sk": text(chunk.name), "m": {"B": listed}, "ttl": ttl}
+    listed = encode_seen(chunk.seen)
+    yield {"pk": text(_list_key(chunk.project, chunk.day)), "sk": text(chunk.name), "ttl": ttl, **listed}
     size = len(chunk.postings) * POSTING
     level = max((each for each in range(LEVELS) if size >= LEAST_BYTES << 2 * each), default=0)
     buckets: dict[int, bytearray] = defaultdict(bytearray)
@@ -93,8 +93,14 @@ def _encode(chunk: Chunk) -> Iterator[Item]:
         }
 
 
+def encode_seen(seen: Sequence[Seen]) -> Item:
+    """The messages of a chunk as attributes."""
+    return {"m": {"B": zlib.compress(json_text.write(names_of(seen)).encode(), 9)}}
+
+
 @decodes
-def _seen(item: Item) -> Sequence[Seen]:
+def decode_seen(item: Item) -> Sequence[Seen]:
+    """The messages of a chunk from its item."""
     return read_names(json_text.stored(zlib.decompress(bytes(item["m"]["B"]))))
 
 
