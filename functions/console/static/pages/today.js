@@ -11,7 +11,7 @@ import { acceptedAt } from "./message.js";
 const HOURS = 24;
 
 /** What waits in all queues; one request, unless there are very many. */
-async function waiting(signal) {
+async function countQueues(signal) {
   const queues = [];
   const errors = new Set();
   let counted = 0;
@@ -47,7 +47,7 @@ const link = (count, ...to) => html`<a href=${href(...to)}>${count.toLocaleStrin
 export function Today() {
   const now = useLoad(look, [], { every: 15_000 });
   // Counting many queues takes longer than the rest, which does not wait for it.
-  const counts = useLoad(waiting, [], { every: 15_000 });
+  const counts = useLoad(countQueues, [], { every: 15_000 });
   const decide = async (row, what, done) => {
     await hub.decide(row.id, what);
     toast(done);
