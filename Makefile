@@ -33,7 +33,7 @@ IN_TWO := -n 2 --dist loadfile --max-worker-restart 0
 # Which command runs a test is seen from its folder: these are left to `make test-all`, and `make test` runs all others,
 # tests/paths on a running stack, and the rest, which need none, in two processes.
 LONG := browser contract exhaustive functions glue local sam simulation stack
-UNIT := $(addprefix tests/,$(filter-out $(LONG) paths fakes hostile __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))))
+UNIT := $(addprefix tests/,$(filter-out $(LONG) paths fakes __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))))
 # Rules, shapes and descriptions: what a slip breaks first, in seconds.
 FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/notifications/wire tests/template tests/web/test_callers.py
 # Tests in the processes of pytest alone write their bytecode, which half of the time to collect them went into.
