@@ -6,7 +6,9 @@ import base64
 import gzip
 import json
 import random
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,15 @@ class Archive:
         manifest["files"][name] = self.folder.digest(name)
         self.folder.keep(manifest, MANIFEST)
 
+    @contextmanager
+    def tampered(self) -> Iterator[None]:
+        """The export may be changed, and is as it was afterwards."""
+        untouched = self.folder.path.with_name("untouched")
+        shutil.copytree(self.folder.path, untouched)
+        yield
+        shutil.rmtree(self.folder.path)
+        untouched.rename(self.folder.path)
+
     def refused(self) -> str:
         """Import it, which is refused; what is said."""
         _, said = self.mover.imports(code=1)
@@ -89,13 +100,12 @@ def _of(project: str) -> dict[str, tuple[str, str, str, dict[str, Any]]]:
     }
 
 
-@pytest.mark.parametrize("what", _of(""))
-def test_an_item_that_the_functions_could_not_read_or_that_is_anothers_is_not_imported(
-    archive: Archive, what: str
-) -> None:
-    table, pk, sk, attributes = _of(archive.project)[what]
-    archive.add(table, pk, sk, **attributes)
-    assert f"{table}/000000.jsonl.gz, line 1: " in archive.refused()
+def test_an_item_that_the_functions_could_not_read_or_that_is_anothers_is_not_imported(archive: Archive) -> None:
+    # Making a stack and an export takes seconds: one for all
+    for what, (table, pk, sk, attributes) in _of(archive.project).items():
+        with archive.tampered():
+            archive.add(table, pk, sk, **attributes)
+            assert f"{table}/000000.jsonl.gz, line 1: " in archive.refused(), what
 
 
 def test_a_record_of_another_project_is_not_imported(archive: Archive) -> None:
@@ -133,29 +143,31 @@ DAMAGES: dict[str, Callable[[Archive, str], None]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_one_sentence(archive: Archive, damage: str) -> None:
+def test_a_damaged_file_is_one_sentence(archive: Archive) -> None:
     name = archive.folder.parts("HubTable")[0]
-    DAMAGES[damage](archive, name)
-    assert name in archive.refused()
+    for damage, damaged in DAMAGES.items():
+        with archive.tampered():
+            damaged(archive, name)
+            assert name in archive.refused(), damage
 
 
-@pytest.mark.parametrize(
-    "manifest",
-    [
-        b"[]",
-        b"{",
-        b"\xff",
-        b"[" * 200_000,
-        b'{"format": 1, "project": 5}',
-        b'{"format": 1, "project": "555555555555555555555555"}',
-        b'{"format": 1, "project": "555555555555555555555555", "counts": {}, "files": []}',
-        b'{"format": 1, "project": "555555555555555555555555", "counts": {"x": "y"}, "files": {"a": 1}}',
-    ],
-)
-def test_a_manifest_that_is_none_is_one_sentence(archive: Archive, manifest: bytes) -> None:
-    (archive.folder.path / MANIFEST).write_bytes(manifest)
-    assert str(archive.folder.path) in archive.refused()
+MANIFESTS = [
+    b"[]",
+    b"{",
+    b"\xff",
+    b"[" * 200_000,
+    b'{"format": 1, "project": 5}',
+    b'{"format": 1, "project": "555555555555555555555555"}',
+    b'{"format": 1, "project": "555555555555555555555555", "counts": {}, "files": []}',
+    b'{"format": 1, "project": "555555555555555555555555", "counts": {"x": "y"}, "files": {"a": 1}}',
+]
+
+
+def test_a_manifest_that_is_none_is_one_sentence(archive: Archive) -> None:
+    for manifest in MANIFESTS:
+        with archive.tampered():
+            (archive.folder.path / MANIFEST).write_bytes(manifest)
+            assert str(archive.folder.path) in archive.refused(), manifest[:40]
 
 
 def test_mutated_archives_end_in_a_sentence(archive: Archive) -> None:
@@ -166,7 +178,7 @@ def test_mutated_archives_end_in_a_sentence(archive: Archive) -> None:
     ]
     names += archive.folder.files("records")
     refused = 0
-    for _ in range(150):
+    for _ in range(50):
         name = chance.choice(names)
         before = archive.lines(name)
         place = chance.randrange(len(before))
@@ -193,7 +205,7 @@ def test_mutated_archives_end_in_a_sentence(archive: Archive) -> None:
             assert "Traceback" not in said
             refused += 1
         archive.write(name, before)
-    assert refused > 90
+    assert refused > 30
 
 
 def test_whatever_stores_read_is_read_by_the_import() -> None:
