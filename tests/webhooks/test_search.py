@@ -44,13 +44,21 @@ def test_a_message_is_found_with_the_state_of_its_deliveries_and_by_nobody_else(
     post(world, app, {"order": {"id": 4712}})
     # When somebody looks for the order, then it is found
     [shown] = found(world, "4711")
-    states = {each["subscriber_name"]: each["state"] for each in shown.pop("deliveries")}
+    deliveries = shown.pop("deliveries")
+    states = {each["subscriber_id"]: each["state"] for each in deliveries}
+    # And endpoints are called by their URLs where they have no description
+    assert {each["subscriber_name"] for each in deliveries} == {URL, "https://b.example/in"}
     assert shown == {
         "kind": "application",
         "queue": None,
         "application": app,
+        "topic": None,
         "message_id": message,
+        "type": "order.paid",
+        "accepted_at": world.ask("GET", f"/app/{app}/msg/{message}")["timestamp"],
+        "state": "retrying",
         "field": "order.id",
+        "excerpt": '{"order": {"id": 4711}, "customer": "M\\u00fcller"}',
     }
     assert states == {bad: "retrying", good: "delivered"}
     assert [each["field"] for each in found(world, " mÜLLER")] == ["customer"]
