@@ -162,6 +162,10 @@ def advance(
     known = _read(layout, day)
     if known is not None and (known.fingerprint, known.lost) == (fingerprint, carried.lost):
         return known
+    if carried.state is None and day < first:
+        # It covers no day, so there is nothing that Spark could find.
+        _remove(layout, [day])
+        return _noted(layout, day, fingerprint, carried, rows=0, files={})
     until = history.where((F.col("dt") <= F.lit(day)) & (F.col("accepted_at") >= F.lit(_midnight(carried.since))))
     rows = delivery_rows(until)
     end = _midnight(day + timedelta(days=1))
@@ -173,13 +177,21 @@ def advance(
     folder = f"{layout.open}/{day}"
     _remove(layout, [day])
     _records_of(until, keep).select(*CURATED.fieldNames(), "dt").write.mode("overwrite").parquet(folder)
+    rows_kept = history.sparkSession.read.schema(_WITH_DAY).parquet(folder).count()
+    return _noted(layout, day, fingerprint, carried, rows=rows_kept, files=listed(folder, digests=True))
+
+
+def _noted(
+    layout: Layout, day: date, fingerprint: str, carried: Carried, *, rows: int, files: Mapping[str, Stored]
+) -> State:
+    """Note a state, whose files are there, and take away those that it leaves behind."""
     state = State(
         day=day,
         since=carried.since,
         fingerprint=fingerprint,
         lost=carried.lost,
-        rows=history.sparkSession.read.schema(_WITH_DAY).parquet(folder).count(),
-        files=listed(folder, digests=True),
+        rows=rows,
+        files=files,
         folder=f"{day}",
     )
     _write(layout, state)

@@ -16,12 +16,12 @@ _HOUR: Final = r"dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/"
 
 
 def by_cause(findings: DataFrame) -> DataFrame:
-    """One row per cause, an object each and each kind of finding once per queue.
+    """One row per cause: an object each; and of the findings that follow from none, each kind once per queue.
 
-    Columns: ``severity``, ``finding``, whose (``project``, ``queue``), how many (``count``), how many of them an
-    unreadable object accounts for (``explained``; for an object: how many findings follow from it), the first and last
-    hour of acceptance, one ``delivery_id`` and ``detail`` as an example. A finding follows from an object when it is of
-    the kind that missing records make, and was accepted in the object's hour or the one before.
+    Columns: ``severity``, ``finding``, whose (``project``, ``queue``), how many (``count``), how many findings follow
+    from it (``explained``), the first and last hour of acceptance, one ``delivery_id`` and ``detail`` as an example. A
+    finding follows from an object when it is of the kind that missing records make, and was accepted in the object's
+    hour or the one before.
 
     Args:
         findings: See :data:`.findings.FINDING`.
@@ -54,17 +54,19 @@ def by_cause(findings: DataFrame) -> DataFrame:
     explained = F.col("reached").isNotNull() & F.col("finding").isin(*FOLLOW)
     example = F.min(F.struct("delivery_id", "detail"))
     of_deliveries = (
-        marked.groupBy("severity", "finding", "project", "queue")
+        marked.where(~explained)
+        .groupBy("severity", "finding", "project", "queue")
         .agg(
             F.count(F.lit(1)).alias("count"),
-            F.sum(explained.cast("long")).alias("explained"),
             F.min("hour").alias("first_hour"),
             F.max("hour").alias("last_hour"),
             example.alias("example"),
         )
         .select(
             F.lit(1).cast("long").alias("place"),
-            *("severity", "finding", "project", "queue", "count", "explained", "first_hour", "last_hour"),
+            *("severity", "finding", "project", "queue", "count"),
+            zero.alias("explained"),
+            *("first_hour", "last_hour"),
             "example.delivery_id",
             "example.detail",
         )

@@ -24,6 +24,12 @@ OWN: Final = "own"
 OWN_QUEUES: Final = "ironmq/"
 """How the names of their queues begin."""
 
+ROUTED_QUEUE: Final = "hub/incoming"
+"""Where a hub message waits until the hub's router has made a copy of it for each service that wants it."""
+
+COPY_QUEUES: Final = "hub/"
+"""How the names of the queues of such copies begin."""
+
 LARGEST: Final = "longest_ms"
 PERCENTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
 
@@ -134,11 +140,22 @@ def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
 
 def is_own() -> Column:
-    """Whether something is about a message of the hub's own, for a project: a notification of an alert, or spans.
+    """Whether something is about a message of the hub's own, for a project: a notification of an alert, spans, or a
+    hub message on its way to the hub's router, which is nobody's subscriber.
 
     The proof and the bill count those; what tells owners of their traffic does not (docs/decisions/interfaces.md).
     """
-    return F.coalesce("queue", F.lit("")).startswith(OWN_QUEUES)
+    return F.coalesce("queue", F.lit("")).startswith(OWN_QUEUES) | is_routed()
+
+
+def is_routed() -> Column:
+    """Whether something is about a hub message as it was posted."""
+    return F.coalesce(F.col("queue") == ROUTED_QUEUE, F.lit(False))
+
+
+def is_copy() -> Column:
+    """Whether something is about a hub message as a service gets it; it was posted once, for all of them."""
+    return F.coalesce(F.col("queue").startswith(COPY_QUEUES), F.lit(False)) & ~is_routed()
 
 
 def attempt_levels(cells: DataFrame) -> DataFrame:

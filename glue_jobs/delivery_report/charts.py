@@ -77,6 +77,9 @@ _ROUND_TIMES: Final = (1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21
 LABEL: Final = 36
 """Characters of a name beside a chart."""
 
+TICKS: Final = 6
+"""Durations that an axis names."""
+
 HOURS_SHOWN: Final = 48
 """Up to so many hours are labelled by hour, more by day."""
 
@@ -133,17 +136,14 @@ def percentiles_by_hour(rows: Rows, names: Sequence[str], title: str) -> str:
 
 
 def attempts_needed(rows: Rows) -> str:
-    """Share of success at each attempt, as bars with how many made it, and the share of all deliveries won so far,
-    as a line.
+    """Share of success at each attempt, as bars, and the share of all deliveries won so far, as a line; how many made
+    an attempt stands below its number, where the line cannot run through it.
     """
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(HALF)
         shown = rows[:12]
         numbers = [row["attempt"] for row in shown]
-        bars = axes.bar(
-            numbers, [row["share"] for row in shown], color=LATER, width=0.62, label="succeed at this attempt"
-        )
-        axes.bar_label(bars, [_short_number(row["tried"], 0) for row in shown], fontsize=8, color=MUTED, padding=2)
+        axes.bar(numbers, [row["share"] for row in shown], color=LATER, width=0.62, label="succeed at this attempt")
         axes.plot(
             numbers,
             [row["won_so_far"] for row in shown],
@@ -154,8 +154,9 @@ def attempts_needed(rows: Rows) -> str:
             label="of all deliveries won so far",
         )
         axes.set_ylim(0, 1.12)
-        axes.set_xticks(numbers)
-        axes.set_xlabel("attempt (number above: deliveries that made it)")
+        tried = (_short_number(row["tried"], 0) for row in shown)
+        axes.set_xticks(numbers, [f"{number}\n{made}" for number, made in zip(numbers, tried, strict=True)], fontsize=8)
+        axes.set_xlabel("attempt, and deliveries that made it")
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         _legend_above(axes)
         return _svg(figure, "Success by attempt number")
@@ -291,7 +292,9 @@ def _duration_ticks(axis: Axis, values: Sequence[float]) -> None:
     """Ticks at round durations, on a logarithmic scale."""
     low, high = min(values, default=1), max(values, default=1)
     inside = [each for each in _ROUND_TIMES if low / 2 <= each <= high * 2]
-    axis.set_major_locator(FixedLocator(inside or [low]))
+    # As many as stand beside each other on half a page.
+    every = -(-len(inside) // TICKS)
+    axis.set_major_locator(FixedLocator(inside[::every] if inside else [low]))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(_short_time))
 

@@ -11,25 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from .cells import is_copy, is_routed
 from .compaction import DayIntake
 from .deliveries import IDENTITY, delivery_events
-from .findings import FINDING, NAMED
+from .findings import NAMED
 from .links import Missing
 from .pulses import Gap
 from .schema import SETTLED
 from .sightings import Sight
-from .storage import small_table
 
 __all__ = [
     "STANDINGS",
     "balance",
     "delivery_findings",
     "expiry_findings",
+    "is_expired_early",
+    "is_ordered",
     "is_overdue",
     "object_findings",
     "order_findings",
@@ -117,10 +119,13 @@ def balance(cells: DataFrame) -> DataFrame:
     Args:
         cells: See :func:`.traffic.fate_cells`.
     """
-    counts = [F.sum(F.when(F.col("standing") == each, F.col("owing")).otherwise(0)).alias(each) for each in STANDINGS]
+    # A hub message was posted once; once it is routed, its copies are what is owed.
+    routed = is_routed() & F.col("standing").isin(*SETTLED)
+    owing = F.when(routed, 0).otherwise(F.col("owing"))
+    counts = [F.sum(F.when(F.col("standing") == each, owing).otherwise(0)).alias(each) for each in STANDINGS]
     counted = cells.groupBy("project", "hour").agg(
-        F.sum("messages").alias("messages"),
-        F.sum("deliveries").alias("owed"),
+        F.sum(F.when(is_copy(), 0).otherwise(F.col("messages"))).alias("messages"),
+        F.sum(F.when(routed, 0).otherwise(F.col("deliveries"))).alias("owed"),
         *counts,
         F.sum("unexpected").alias("unexpected"),
     )
@@ -255,7 +260,7 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     return _findings(wrong, "breach", F.col("wrong.finding"), F.col("wrong.detail"))
 
 
-def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFrame:
+def object_findings(intakes: Iterable[DayIntake]) -> list[dict[str, Any]]:
     """What is wrong with objects and with the kept days.
 
     Breaches: objects of which not every record could be used, objects that are gone. Notices: objects that repeat each
@@ -265,7 +270,7 @@ def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFr
     Args:
         intakes: See :func:`.compaction.compact`.
     """
-    found: list[dict[str, str]] = []
+    found: list[dict[str, Any]] = []
 
     def note(severity: str, finding: str, detail: str) -> None:
         found.append({"severity": severity, "finding": finding, "detail": detail})
@@ -296,7 +301,7 @@ def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFr
                 "duplicate_records",
                 f"dt={intake.day}: {copied['records']} records lie in each of {', '.join(names)}; counted once",
             )
-    return small_table(spark, found, FINDING)
+    return found
 
 
 def _some(names: Iterable[str]) -> str:
@@ -306,9 +311,7 @@ def _some(names: Iterable[str]) -> str:
     return f"{', '.join(first[:NAMED])}{more}"
 
 
-def state_findings(
-    spark: SparkSession, lost: Iterable[date], spoiled: Iterable[date], settled: Sequence[date]
-) -> DataFrame:
+def state_findings(lost: Iterable[date], spoiled: Iterable[date], settled: Sequence[date]) -> list[dict[str, Any]]:
     """What is wrong with the states that are carried from night to night.
 
     Args:
@@ -316,7 +319,7 @@ def state_findings(
         spoiled: Days whose state could not be used.
         settled: Losses that a person has settled.
     """
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "severity": "breach",
             "finding": "open_deliveries_lost",
@@ -336,10 +339,10 @@ def state_findings(
         }
         for day in spoiled
     ]
-    return small_table(spark, found, FINDING)
+    return found
 
 
-def pulse_findings(spark: SparkSession, found: Iterable[Gap]) -> DataFrame:
+def pulse_findings(found: Iterable[Gap]) -> list[dict[str, Any]]:
     """Streams of which no record tells for a time; see :func:`.pulses.gaps`."""
 
     def told(gap: Gap) -> str:
@@ -349,7 +352,7 @@ def pulse_findings(spark: SparkSession, found: Iterable[Gap]) -> DataFrame:
             return f"stream of {gap.table}: {many} {between} left no record, so other records of it may be lost"
         return f"stream of {gap.table}: {many} {between} not sent, so nothing tells whether records are lost"
 
-    rows = [
+    return [
         {
             "severity": "breach" if each.lost else "notice",
             "finding": "pulse_missing" if each.lost else "pulse_not_sent",
@@ -358,10 +361,9 @@ def pulse_findings(spark: SparkSession, found: Iterable[Gap]) -> DataFrame:
         }
         for each in found
     ]
-    return small_table(spark, rows, FINDING)
 
 
-def link_findings(spark: SparkSession, found: Iterable[Missing]) -> DataFrame:
+def link_findings(found: Iterable[Missing]) -> list[dict[str, Any]]:
     """Objects that others name as written before them and that are not there; see :func:`.links.missing_objects`."""
 
     def told(each: Missing) -> str:
@@ -371,10 +373,9 @@ def link_findings(spark: SparkSession, found: Iterable[Missing]) -> DataFrame:
             f"{', '.join(each.names[:NAMED])}{more}; {each.named_by} names {each.names[0]}"
         )
 
-    rows = [
+    return [
         {"severity": "breach", "finding": "object_missing", "hour": each.hour, "detail": told(each)} for each in found
     ]
-    return small_table(spark, rows, FINDING)
 
 
 def without_settled(findings: DataFrame, settled_by_hand: Column) -> DataFrame:
@@ -392,28 +393,41 @@ def order_findings(records: DataFrame) -> DataFrame:
         "finished_at", "sequence"
     )
     before = to_whom.rowsBetween(Window.unboundedPreceding, -1)
+    passed = (
+        records.where(is_ordered())
+        .withColumn("highest", F.max("sequence").over(before))
+        .where(F.col("sequence") < F.col("highest"))
+    )
+    detail = F.format_string("sequence %s of key %s came after %s", "sequence", "order_key", "highest")
+    return _findings(passed.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "out_of_order", detail)
+
+
+def is_ordered() -> Column:
+    """Whether a record tells of an arrival of which an order was promised."""
     came = (F.col("verdict") == "delivered") | (F.col("dialect") == "notifications")
     # A person's resend is out of order on purpose.
     by_itself = ~F.coalesce("manual", F.lit(False))
-    delivered = records.where(F.col("order_key").isNotNull() & F.col("kind").isin("attempt", "poll") & came & by_itself)
-    passed = delivered.withColumn("highest", F.max("sequence").over(before)).where(F.col("sequence") < F.col("highest"))
-    detail = F.format_string("sequence %s of key %s came after %s", "sequence", "order_key", "highest")
-    return _findings(passed.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "out_of_order", detail)
+    return F.col("order_key").isNotNull() & F.col("kind").isin("attempt", "poll") & came & by_itself
 
 
 def expiry_findings(records: DataFrame) -> DataFrame:
     """Deliveries that ended as expired before the time of their message was over:
     something else removed them or their message from the table.
     """
-    early = F.col("expires_at") > F.col("at") + F.expr(f"INTERVAL {round(CLOCKS.total_seconds())} SECONDS")
-    by_itself = ~F.coalesce("manual", F.lit(False))
     detail = F.format_string(
         "expired at %s, due to at %s",
         F.date_format("at", "yyyy-MM-dd HH:mm:ss"),
         F.date_format("expires_at", "yyyy-MM-dd HH:mm:ss"),
     )
-    gone = records.where((F.col("kind") == "expired") & early & by_itself)
+    gone = records.where(is_expired_early())
     return _findings(gone.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "expired_early", detail)
+
+
+def is_expired_early() -> Column:
+    """Whether a record says that a delivery expired before its time."""
+    early = F.col("expires_at") > F.col("at") + F.expr(f"INTERVAL {round(CLOCKS.total_seconds())} SECONDS")
+    by_itself = ~F.coalesce("manual", F.lit(False))
+    return (F.col("kind") == "expired") & early & by_itself
 
 
 def _count_of(column: str, text: str) -> Column:

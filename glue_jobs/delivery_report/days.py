@@ -56,6 +56,17 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: C
             remove_others(root, day, new[day])
 
 
+def empty_days(root: str, days: Iterable[date], *, erased: Collection[date] = ()) -> None:
+    """What :func:`replace_days` does when there are no rows, without Spark."""
+    wanted = sorted(days)
+    for day in _with_those_before(wanted):
+        remove_others(root, day, named_files(root, day))
+    for day in wanted:
+        name_files(root, day, [])
+        if day in erased:
+            remove_others(root, day, [])
+
+
 def write_beside(table: DataFrame, root: str, day: date) -> list[str]:
     """Write rows beside those of a day, as files that do not count until :func:`name_files` names them.
 

@@ -120,7 +120,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             since=since_midnight,
             until=arguments.until,
         )
-        results = write_results(spark, tables(sources), layout, arguments, proof)
+        results = write_results(tables(sources), layout, arguments, proof)
     if arguments.keep_days:
         for table in (layout.records, layout.hours, layout.outages, layout.deliveries, layout.findings):
             forget_days(table, arguments.now.date() - timedelta(days=arguments.keep_days))

@@ -9,7 +9,7 @@ messages until they leave. Only keys and times are read, no bodies (the role may
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -43,8 +43,7 @@ ENTRY: Final = StructType(
     ]
 )
 """Something accepted that a table holds; ``id`` is a message's, in pull queues with
-what tells its stays there apart, or the number of a commit. Of a pulse: ``queue`` is the table's name, ``queue_uid`` is
-``pulse``."""
+what tells its stays there apart, or the number of a commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +63,9 @@ class Comparison:
 
 def read_tables(
     spark: SparkSession, client: Any, tables: Mapping[str, str], *, layout: Layout, since: datetime, until: datetime
-) -> DataFrame:
-    """:func:`entries` of all segments, read side by side and kept below ``work/``.
+) -> tuple[DataFrame, Mapping[str, set[datetime]]]:
+    """:func:`entries` of all segments, read side by side: messages are kept below ``work/``, as they may be many; of
+    pulses there are a few hundred a day, by table.
 
     Raises:
         ClientError: A table could not be read.
@@ -73,17 +73,26 @@ def read_tables(
     folder = f"{layout.work}/ledger"
     remove(folder)
 
+    pulses: dict[str, set[datetime]] = {name: set() for name in tables.values()}
+
     def read(segment: int) -> int:
-        found, files = entries(client, tables, since=since, until=until, segment=segment, segments=SEGMENTS), 0
+        found, files = held_in(entries(client, tables, since=since, until=until, segment=segment, segments=SEGMENTS)), 0
         while rows := list(islice(found, ROWS_PER_FILE)):
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             write_text(f"{folder}/{segment}-{files}.json", text, "application/x-ndjson")
             files += 1
         return files
 
+    def held_in(found: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for each in found:
+            if each["queue_uid"] == PULSE:
+                pulses[each["queue"]].add(datetime.fromtimestamp(each["accepted_ms"] / 1000, UTC))
+            else:
+                yield each
+
     with ThreadPoolExecutor(max_workers=SEGMENTS) as side_by_side:
         written = sum(side_by_side.map(read, range(SEGMENTS)))
-    return spark.read.schema(ENTRY).json(folder) if written else small_table(spark, [], ENTRY)
+    return (spark.read.schema(ENTRY).json(folder) if written else small_table(spark, [], ENTRY)), pulses
 
 
 def compared(
@@ -108,16 +117,11 @@ def compared(
     """
     begin = datetime.combine(since, datetime.min.time(), UTC)
     try:
-        ledger = read_tables(spark, client, tables, layout=layout, since=begin, until=until)
+        held, pulses = read_tables(spark, client, tables, layout=layout, since=begin, until=until)
     except (BotoCoreError, ClientError) as error:
         detail = f"the tables could not be read, so a message without any record would not be missed: {error}"
         failed = small_table(spark, [{"severity": "breach", "finding": "not_compared", "detail": detail}], FINDING)
         return Comparison(findings=failed, held=None, pulses=None)
-    pulse = F.col("queue_uid") == PULSE
-    pulses: dict[str, set[datetime]] = {name: set() for name in tables.values()}
-    for each in ledger.where(pulse).select("queue", "accepted_ms").collect():
-        pulses[each["queue"]].add(datetime.fromtimestamp(each["accepted_ms"] / 1000, UTC))
-    held = ledger.where(~pulse)
     lately = held.where(F.col("accepted_ms") >= _epoch_ms(date_from))
     return Comparison(findings=unrecorded_findings(lately, records, date_from), held=held, pulses=pulses)
 

@@ -246,13 +246,11 @@ def _conservation(results: Results) -> str:
 
 
 def _cause(row: Row) -> str:
-    """What a cause is, and what follows from it or it from."""
+    """What a cause is, and how much follows from it."""
     detail = as_html(f"{row['delivery_id']}: {row['detail']}" if row["delivery_id"] else row["detail"], 400)
     if not row["explained"]:
         return detail
-    if row["place"] == 0:
-        return f"{detail}; <b>{row['explained']:,} findings follow from it</b>"
-    return f"{detail}; {row['explained']:,} of them follow from an object above"
+    return f"{detail}; <b>{row['explained']:,} findings follow from it</b>"
 
 
 def _undelivered(results: Results) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput
@@ -18,6 +17,8 @@ from .compaction import DayIntake, compact, replace_without_duplicates
 from .conservation import (
     delivery_findings,
     expiry_findings,
+    is_expired_early,
+    is_ordered,
     is_overdue,
     link_findings,
     object_findings,
@@ -28,7 +29,7 @@ from .conservation import (
     with_standing,
     without_settled,
 )
-from .days import listed_days, named_files, read_files, replace_days
+from .days import empty_days, listed_days, named_files, read_files, replace_days
 from .deliveries import DELIVERY, KEPT_DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .erasures import take_out_erased
@@ -141,34 +142,36 @@ def prove(
             if changed:
                 run = replace(run, history=_history(spark, layout, start, first))
                 rebuilt = run.rebuilt()
-    history, tables = run.history, run.in_tables(rebuilt)
+    tables = run.in_tables(rebuilt)
     sighted = tables.sighted
     with steps("Proving conservation"):
         judged = with_standing(rebuilt.all, as_of, arguments.grace, settled, sighted)
-        found = object_findings(spark, intakes).unionByName(
-            state_findings(spark, start.lost, start.spoiled, lost_settled)
-        )
         records = read_records(spark, layout, arguments.date_from)
-        found = found.unionByName(order_findings(records)).unionByName(expiry_findings(records))
-        if rebuilt.counted["overdue"]:
-            found = found.unionByName(overdue_findings(judged))
-        if rebuilt.counted["suspicious"]:
-            suspects = kept(suspicious(judged), f"{layout.work}/suspects")
-            found = found.unionByName(delivery_findings(history, suspects))
-        found = reduce(DataFrame.unionByName, (found, *tables.findings, run.unheard(intakes, tables.comparison)))
-        # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
-        findings = kept(without_settled(found, settled).repartition(1), f"{layout.work}/findings")
+        told = [
+            *object_findings(intakes),
+            *state_findings(start.lost, start.spoiled, lost_settled),
+            *run.unheard(intakes, tables.comparison),
+        ]
+        found = run.found(told, rebuilt, tables, judged)
+        findings, wrong = small_table(spark, [], FINDING), False
+        if found is not None:
+            counted = Observation("findings")
+            # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
+            gathered = without_settled(found, settled).repartition(1).observe(counted, F.count(F.lit(1)).alias("rows"))
+            some = kept(gathered, f"{layout.work}/findings")
+            if wrong := counted.get["rows"] > 0:
+                findings = some
         set_aside = len(listed(f"{arguments.input}/quarantine"))
     deliveries, carried = (
         with_standing(each, as_of, arguments.grace, settled, sighted) for each in (rebuilt.deliveries, rebuilt.carried)
     )
     with steps("Keeping deliveries by day"):
         # Before they are carried over: a run that is killed in between makes these days again.
-        _keep(deliveries, carried, findings, days, layout, erased)
+        _keep(deliveries, carried, findings if wrong else None, days, layout, erased)
     with steps("Carrying open deliveries over"):
         named = findings.where((F.col("severity") == "breach") & F.col("delivery_id").isNotNull())
         advance(
-            history,
+            run.history,
             start,
             layout,
             date_from=arguments.date_from,
@@ -197,7 +200,7 @@ class _InTables:
 
     Attributes:
         sighted: How they have deliveries that are open according to their records; None if nothing was looked up.
-        findings: What these deliveries lack.
+        findings: What these deliveries lack, and what the tables hold that no record tells of.
         comparison: What they hold; None if there are none to compare with.
     """
 
@@ -241,7 +244,8 @@ class _Run:
             ends = self._ends(rebuilt, comparison)
         looked_up = [each for each in (seen, ends) if each]
         sighted = reduce(DataFrame.unionByName, (each.rows for each in looked_up)) if looked_up else None
-        return _InTables(sighted=sighted, findings=[each.findings for each in looked_up], comparison=comparison)
+        findings = [each.findings for each in (*looked_up, *([comparison] if comparison else []))]
+        return _InTables(sighted=sighted, findings=findings, comparison=comparison)
 
     def _seen(self, rebuilt: _Rebuilt) -> Sightings | None:
         """How the messages table has what is open; None if there is nothing to look up."""
@@ -294,14 +298,34 @@ class _Run:
             grace=arguments.grace,
         )
 
-    def unheard(self, intakes: Sequence[DayIntake], comparison: Comparison | None) -> DataFrame:
-        """What the tables hold and no record tells of, streams without pulses, and objects that others name and that
-        are not there.
+    def found(
+        self, told: Sequence[Mapping[str, Any]], rebuilt: _Rebuilt, tables: _InTables, judged: DataFrame
+    ) -> DataFrame | None:
+        """Everything that is wrong; None if nothing can be.
+
+        Each kind is looked for only if the pass over the records has seen that there may be some.
+
+        Args:
+            told: Findings that are known already.
+            judged: All deliveries with their standing.
         """
-        arguments, spark, until = self.arguments, self.spark, self.until
-        lost = small_table(spark, [], FINDING)
-        if comparison:
-            lost = kept(comparison.findings.repartition(1), f"{self.layout.work}/not_recorded")
+        records = read_records(self.spark, self.layout, self.arguments.date_from)
+        found = [small_table(self.spark, told, FINDING)] if told else []
+        if rebuilt.counted["ordered"]:
+            found.append(order_findings(records))
+        if rebuilt.counted["expired_early"]:
+            found.append(expiry_findings(records))
+        if rebuilt.counted["overdue"]:
+            found.append(overdue_findings(judged))
+        if rebuilt.counted["suspicious"]:
+            suspects = kept(suspicious(judged), f"{self.layout.work}/suspects")
+            found.append(delivery_findings(self.history, suspects))
+        found += tables.findings
+        return reduce(DataFrame.unionByName, found) if found else None
+
+    def unheard(self, intakes: Sequence[DayIntake], comparison: Comparison | None) -> list[dict[str, Any]]:
+        """Streams without pulses, and objects that others name and that are not there."""
+        arguments, until = self.arguments, self.until
         silent = gaps(
             recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
             comparison.pulses if comparison else None,
@@ -312,17 +336,19 @@ class _Run:
             before=lambda: _pulsed_before(self.layout, self.first),
         )
         missing = missing_objects(arguments.input, intakes, until=until, kept_since=_kept_since(arguments))
-        return lost.unionByName(pulse_findings(spark, silent)).unionByName(link_findings(spark, missing))
+        return [*pulse_findings(silent), *link_findings(missing)]
 
     def rebuilt(self) -> _Rebuilt:
         """The deliveries accepted on the report's days, and those carried to them; both lie in the work folder."""
         arguments = self.arguments
-        begin, from_then = (F.lit(_midnight(day)) for day in (self.since, arguments.date_from))
-        accepted = F.col("accepted_at")
-        rows = with_standing(delivery_rows(self.history.where(accepted >= from_then)), self.as_of, arguments.grace)
+        read, seen = Observation("records"), Observation("deliveries")
+        looked_for = {"ordered": is_ordered(), "expired_early": is_expired_early()}
+        history = self.history.observe(read, *_counts(looked_for)).where(
+            F.col("accepted_at") >= F.lit(_midnight(min(self.since, arguments.date_from)))
+        )
+        rows = with_standing(delivery_rows(history), self.as_of, arguments.grace)
         rows = rows.withColumn("dt", F.to_date("accepted_at"))
         in_report = F.col("dt") <= F.lit(arguments.date_to)
-        seen = Observation("deliveries")
         conditions = {
             "open": is_open(),
             "pulled": F.col("pull") & ~F.col("state").isin(*SETTLED),
@@ -332,17 +358,17 @@ class _Run:
         }
         in_days = {name: in_report & when for name, when in conditions.items()}
         in_days["repeated_elsewhere"] = ~in_report & is_repeated()
-        watched = rows.observe(seen, *(F.count(F.when(when, 1)).alias(name) for name, when in in_days.items()))
-        lives = kept(watched.where(in_report).select(*DELIVERY.fieldNames(), "dt"), f"{self.layout.work}/deliveries")
-        counted = Counter(dict(seen.get))
-        carried = small_table(self.spark, [], DELIVERY)
-        if self.since < arguments.date_from:
-            earlier = delivery_rows(self.history.where((accepted >= begin) & (accepted < from_then)))
-            carried = kept(earlier, f"{self.layout.work}/carried")
-            standing = with_standing(carried, self.as_of, arguments.grace)
-            sums = standing.agg(*(F.count(F.when(when, 1)).alias(name) for name, when in conditions.items())).first()
-            counted.update(sums.asDict() if sums else {})
-        return _Rebuilt(lives, carried, counted)
+        watched = rows.observe(seen, *_counts(in_days)).where(in_report).select(*DELIVERY.fieldNames(), "dt")
+        lives = kept(watched, f"{self.layout.work}/deliveries")
+        counted = {**read.get, **seen.get}
+        if self.since >= arguments.date_from:
+            return _Rebuilt(lives, lives, small_table(self.spark, [], DELIVERY), counted)
+        before = F.col("dt") < F.lit(arguments.date_from)
+        return _Rebuilt(lives, lives.where(~before), lives.where(before).drop("dt"), counted)
+
+
+def _counts(conditions: Mapping[str, Column]) -> list[Column]:
+    return [F.count(F.when(when, 1)).alias(name) for name, when in conditions.items()]
 
 
 def _midnight(day: date) -> datetime:
@@ -369,19 +395,18 @@ class _Rebuilt:
     """Deliveries rebuilt from records, without their standing.
 
     Attributes:
-        deliveries: Those accepted on the report's days.
-        carried: Those accepted before, as far as they are judged.
+        all: Those that are judged.
+        deliveries: Those of them that were accepted on the report's days.
+        carried: Those that were accepted before.
         counted: How many of both are ``open``, ``pulled`` (and open), ``suspicious``, ``overdue`` and ``repeated``, and
-            ``repeated_elsewhere``: accepted after the report's days.
+            ``repeated_elsewhere``: accepted after the report's days. Besides, records that are ``ordered`` or
+            ``expired_early``.
     """
 
+    all: DataFrame
     deliveries: DataFrame
     carried: DataFrame
     counted: Mapping[str, int]
-
-    @property
-    def all(self) -> DataFrame:
-        return self.deliveries.select(*DELIVERY.fieldNames()).unionByName(self.carried.select(*DELIVERY.fieldNames()))
 
 
 def _history(spark: SparkSession, layout: Layout, start: Carried, first: date) -> DataFrame:
@@ -393,7 +418,7 @@ def _history(spark: SparkSession, layout: Layout, start: Carried, first: date) -
 def _keep(  # noqa: PLR0917 (the tables, and where they go)
     deliveries: DataFrame,
     carried: DataFrame,
-    findings: DataFrame,
+    findings: DataFrame | None,
     days: Sequence[date],
     layout: Layout,
     erased: Sequence[date],
@@ -403,7 +428,10 @@ def _keep(  # noqa: PLR0917 (the tables, and where they go)
     columns = KEPT_DELIVERY.fieldNames()
     rows = deliveries.select(*columns).unionByName(missed.select(*columns))
     replace_days(rows.withColumn("dt", F.to_date("accepted_at")), layout.deliveries, days, erased=erased)
-    replace_days(findings.withColumn("dt", F.lit(days[-1])), layout.findings, days[-1:], erased=erased)
+    if findings is None:
+        empty_days(layout.findings, days[-1:], erased=erased)
+    else:
+        replace_days(findings.withColumn("dt", F.lit(days[-1])), layout.findings, days[-1:], erased=erased)
 
 
 def _without_duplicates(

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from functools import reduce
 from html import escape
 from typing import Any, Final
 
-from pyspark.sql import Observation, SparkSession
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import DateType, StructType, TimestampType
 
 from .arguments import Arguments
 from .compaction import DayIntake
 from .conservation import STANDINGS
-from .files import write_text
+from .files import remove, write_text
 from .proof import Proof
-from .storage import Layout, small_table, write_json
+from .storage import Layout, write_json
 from .tables import Table
 
 _logger = logging.getLogger(__name__)
 
 _SUMS: Final = ("messages", "owed", *STANDINGS, "unexpected")
 
-VERDICT: Final = StructType(
-    [
-        StructField("conserved", BooleanType()),
-        StructField("sentence", StringType()),
-        StructField("as_of", TimestampType()),
-        *(
-            StructField(name, LongType())
-            for name in (
-                *("breaches", *_SUMS, "unbalanced_hours", "lines_rejected"),
-                *("stream_records_quarantined", "days_with_records", "records"),
-            )
-        ),
-    ]
-)
-"""Columns of the one row that says whether everything is accounted for."""
-
 SIDE_BY_SIDE: Final = 4
-"""Tables made at the same time: each is a handful of short Spark jobs."""
+"""Queries for tables that are made at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,20 +91,17 @@ class Results:
 
 
 def write_results(
-    spark: SparkSession,
     made: Mapping[str, Table],
     layout: Layout,
     arguments: Arguments,
     proof: Proof,
 ) -> Results:
-    """Write every table, the verdict and the summary.
+    """Write every table, and the summary with the verdict.
 
     Args:
         proof: What is wrong, and what was read.
     """
-    with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as side_by_side:
-        jobs = {name: side_by_side.submit(_write_table, table, layout.report, name) for name, table in made.items()}
-        written = {name: job.result() for name, job in jobs.items()}
+    written = write_tables(made, layout.report)
     verdict = _verdict({**written["conservation"].sums, **written["findings"].sums}, proof)
     results = Results(
         arguments=arguments,
@@ -130,7 +113,6 @@ def write_results(
         path=layout.report,
         reports=layout.reports,
     )
-    small_table(spark, [verdict], VERDICT).write.mode("overwrite").parquet(f"{layout.report}/verdict")
     summary = {
         "date_from": arguments.date_from,
         "date_to": arguments.date_to,
@@ -144,7 +126,7 @@ def write_results(
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class Written:
     """A table that is written: its first rows, how many there are in all, and the sums it was asked for."""
 
     rows: list[dict[str, Any]]
@@ -152,25 +134,69 @@ class _Written:
     sums: Mapping[str, int]
 
 
-def _write_table(table: Table, root: str, name: str) -> _Written:
-    """Write a table as Parquet and its first rows as JSON.
+def write_tables(made: Mapping[str, Table], root: str) -> dict[str, Written]:
+    """Write the first rows of each table as JSON, and those that have more as Parquet, complete.
 
-    A small one is one file in order. A large one is written as it comes and only its first rows are put in order, so
-    that no task has to sort all of it.
+    One query brings the first rows of many tables: as texts, since each table has columns of its own.
     """
-    path = f"{root}/{name}"
-    counted = Observation(name)
-    whole = table.rows if table.large else table.rows.coalesce(1)
-    ordered = whole.sortWithinPartitions(*table.order) if table.order and not table.large else whole
-    wanted = {"rows": F.count(F.lit(1)), **table.totals}
-    watched = ordered.observe(counted, *(value.alias(each) for each, value in wanted.items()))
-    watched.write.mode("overwrite").parquet(path)
-    stored = table.rows.sparkSession.read.schema(table.rows.schema).parquet(path)
-    first = stored.orderBy(*table.order) if table.order and table.large else stored
-    rows = [each.asDict() for each in first.limit(table.shown).collect()]
-    write_json(f"{root}/{name}.json", rows)
+    names = list(made)
+    with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as side_by_side:
+        queries = [
+            reduce(DataFrame.union, (_first(name, made[name]) for name in names[number::SIDE_BY_SIDE]))
+            for number in range(min(SIDE_BY_SIDE, len(names)))
+        ]
+        came = [row for rows in side_by_side.map(DataFrame.collect, queries) for row in rows]
+        first: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+        for name, text in came:
+            first[name].append(json.loads(text))
+        return dict(
+            zip(
+                names,
+                side_by_side.map(lambda name: _write_table(made[name], root, name, first[name]), names),
+                strict=True,
+            )
+        )
+
+
+def _first(name: str, table: Table) -> DataFrame:
+    """The first rows of a table, and one more if there is one, each with what it adds to the totals."""
+    ordered = table.rows.orderBy(*table.order) if table.order else table.rows
+    adds = F.struct(*(value.alias(each) for each, value in table.totals.items()))
+    row = F.struct(F.struct("*").alias("row"), *([adds.alias("adds")] if table.totals else []))
+    text = F.to_json(row, {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"})
+    return ordered.limit(table.shown + 1).select(F.lit(name), text)
+
+
+def _write_table(table: Table, root: str, name: str, first: Sequence[Mapping[str, Any]]) -> Written:
+    path, rows = f"{root}/{name}", [_row(each["row"], table.rows.schema) for each in first]
+    remove(path)
+    if len(rows) > table.shown:
+        written = _write_whole(table, path, rows[: table.shown])
+    else:
+        sums = {each: sum(of["adds"][each] or 0 for of in first) for each in table.totals}
+        written = Written(rows, len(rows), sums)
+    write_json(f"{path}.json", written.rows)
+    return written
+
+
+def _row(said: dict[str, Any], schema: StructType) -> dict[str, Any]:
+    """A row as Spark would hand it over, of columns that are numbers, texts and times (UTC)."""
+    for field in schema:
+        text = said[field.name]
+        if text is not None and isinstance(field.dataType, TimestampType):
+            said[field.name] = datetime.fromisoformat(text)
+        elif text is not None and isinstance(field.dataType, DateType):
+            said[field.name] = date.fromisoformat(text)
+    return said
+
+
+def _write_whole(table: Table, path: str, first: list[dict[str, Any]]) -> Written:
+    """Write a long table as Parquet: as it comes, so that no task has to sort all of it."""
+    counted = Observation(path)
+    wanted = {"rows": F.count(F.lit(1)), **{each: F.sum(value) for each, value in table.totals.items()}}
+    table.rows.observe(counted, *(value.alias(each) for each, value in wanted.items())).write.parquet(path)
     sums = {each: value or 0 for each, value in counted.get.items()}
-    return _Written(rows, sums.pop("rows"), sums)
+    return Written(first, sums.pop("rows"), sums)
 
 
 def _verdict(counted: Mapping[str, int], proof: Proof) -> dict[str, Any]:

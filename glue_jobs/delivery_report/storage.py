@@ -41,7 +41,12 @@ class Layout:
 
 
 def small_table(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:
-    """A table of a few rows at hand; made within Spark, without a Python process of its own on each worker."""
+    """A table of a few rows at hand; made within Spark, without a Python process of its own on each worker. Spark knows
+    one without rows for empty, and leaves out what is made of it.
+    """
+    if not rows:
+        nothing = [F.lit(None).cast(each.dataType).alias(each.name) for each in schema]
+        return spark.range(1).where(F.lit(False)).select(*nothing)
     text = json.dumps([dict(row) for row in rows], default=_plain)
     listed = F.from_json(F.lit(text), ArrayType(schema))
     return spark.range(1).select(F.explode(listed).alias("row")).select("row.*")

@@ -17,7 +17,7 @@ from .cells import NAMES, OWN, WHO, failures_by_cause, outcomes, usual_cause
 from .conservation import STANDINGS, balance, verdicts
 from .cost import FATES, bill, used
 from .retries import by_attempt, recovery_times
-from .traffic import acknowledgement_waits, backlog, fates, given_up, poll_waits, without_gaps
+from .traffic import acknowledgement_waits, backlog, given_up, poll_waits, without_gaps
 
 RANKED: Final = 20
 """Subscribers in a ranking."""
@@ -81,15 +81,13 @@ class Table:
 
     Attributes:
         order: The order its rows are kept in.
-        totals: Sums over all rows that are asked for besides, by name.
-        large: Whether making it is worth more than one task.
-        shown: Rows that go into its JSON file and are at hand for the page; the Parquet file has all.
+        totals: What each row adds to totals that are asked for besides, by name.
+        shown: Rows that go into its JSON file and are at hand for the page; a longer one is written as Parquet, too.
     """
 
     rows: DataFrame
     order: tuple[str | Column, ...]
     totals: Mapping[str, Column] = field(default_factory=dict)
-    large: bool = False
     shown: int = 2_000
 
 
@@ -170,13 +168,11 @@ def tables(of: Sources) -> dict[str, Table]:
         "deliveries_by_hour": Table(
             without_gaps(at_level(of.fate_levels, "hour", "hour"), "hour", **course), ("hour",), shown=HOURS
         ),
-        "deliveries_hourly": Table(fates(of.fates, (*WHO, "hour")), (*WHO, "hour"), large=True),
         "attempts_by_hour": Table(
             without_gaps(at_level(of.attempt_levels, "hour", "hour").drop(*NAMES), "hour", **course),
             ("hour",),
             shown=HOURS,
         ),
-        "attempts_hourly": Table(now, (*WHO, "hour")),
         "subscribers": Table(subscribers, (F.desc("attempts"), *WHO)),
         "sickest": Table(of.sickest, worst_first()),
         "sickest_hours": Table(
@@ -188,9 +184,7 @@ def tables(of: Sources) -> dict[str, Table]:
         ),
         "outcomes": Table(outcomes(of.cells), (F.desc("attempts"), *WHO, "verdict", "status_code", "error_class")),
         "attempts_needed": Table(by_attempt(of.try_cells), ("attempt",)),
-        "attempts_needed_by_subscriber": Table(by_attempt(of.try_cells, WHO), (*WHO, "attempt")),
         "recovery": Table(recovery_times(of.try_cells), ()),
-        "recovery_by_subscriber": Table(recovery_times(of.try_cells, WHO), (F.desc("recovered"), *WHO)),
         "given_up": Table(
             given_up(of.fates).join(called, list(WHO), "left").join(usual_cause(of.cells), list(WHO), "left"),
             (F.desc("given_up"), *WHO),
@@ -219,8 +213,8 @@ def tables(of: Sources) -> dict[str, Table]:
             balance(of.all_fates),
             ("project", "hour"),
             {
-                **{name: F.sum(name) for name in ("messages", "owed", *STANDINGS, "unexpected")},
-                "unbalanced_hours": F.sum((~F.col("balanced")).cast("long")),
+                **{name: F.col(name) for name in ("messages", "owed", *STANDINGS, "unexpected")},
+                "unbalanced_hours": (~F.col("balanced")).cast("long"),
             },
         ),
         "verdicts": Table(verdicts(balance(of.all_fates), of.findings), ("project",), shown=PROJECTS),
@@ -231,6 +225,6 @@ def tables(of: Sources) -> dict[str, Table]:
         "findings": Table(
             of.findings,
             (F.col("message_id").isNotNull(), "severity", "finding", "project", "message_id", "delivery_id", "detail"),
-            {"breaches": F.sum((F.col("severity") == "breach").cast("long"))},
+            {"breaches": (F.col("severity") == "breach").cast("long")},
         ),
     }

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
-from .cells import OWN, WHO, is_own
+from .cells import OWN, WHO, is_copy, is_own, is_routed
 from .percentiles import at_levels, bucket_of, regrouped, rolled_up
 from .schema import SETTLED
 from .usage import INLINE_BODY_BYTES
@@ -91,6 +91,8 @@ def fate_levels(cells: DataFrame) -> DataFrame:
     """:func:`fates` of five groupings in one pass, told apart by ``level``: ``overall``, by ``project``, ``queue``,
     ``hour`` and ``day``; and of the hub's own messages :data:`.cells.OWN`, by project.
 
+    A hub message counts as a message when it was posted, and as a delivery where a service gets it.
+
     Args:
         cells: See :func:`fate_cells`.
     """
@@ -102,7 +104,25 @@ def fate_levels(cells: DataFrame) -> DataFrame:
         "day": ("day",),
     }
     keys = ("level", "project", "queue", "hour", "day")
-    each = at_levels(cells.withColumn("day", F.to_date("hour")), levels, {OWN: levels["project"]}, is_own())
+    sums = [name for name, kind in cells.dtypes if kind == "bigint" and name != LARGEST]
+    of_hub = is_routed() | is_copy()
+    # Of one part of each such cell only the messages count, of the other everything else.
+    part = F.explode(F.when(of_hub, F.array(F.lit("messages"), F.lit("rest"))).otherwise(F.array(F.lit("whole"))))
+    counts = {
+        name: F.when((F.col("part") == "whole") | ((F.col("part") == "messages") == (name == "messages")), F.col(name))
+        .otherwise(0)
+        .alias(name)
+        for name in sums
+    }
+    # Posting has no duration.
+    counts |= {name: F.when(F.col("part") != "messages", F.col(name)).alias(name) for name in ("bucket", LARGEST)}
+    parted = cells.withColumn("part", part).select(
+        *(counts.get(name, F.col(name)) for name in cells.columns), "part", F.to_date("hour").alias("day")
+    )
+    own = F.when(F.col("part") == "messages", is_copy()).otherwise(is_own())
+    each = at_levels(
+        parted.where((F.col("part") != "messages") | (F.col("messages") > 0)), levels, {OWN: levels["project"]}, own
+    )
     return fates(regrouped(each, keys, sums={**fate_sums(cells), "n": F.col("n")}, largest=LARGEST), keys)
 
 

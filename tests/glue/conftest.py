@@ -40,7 +40,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
                 (tools / tool.name).symlink_to(tool)
     os.environ["PATH"] = str(tools)
     use_bundled_java()
-    session = open_session("local[2]", settings={**FOR_LITTLE, "spark.driver.memory": "1g"})
+    # So many nights are worth compiling Java's code well, which a single one is not.
+    java = "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+    long = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": java}
+    session = open_session("local[2]", settings={**FOR_LITTLE, **long})
     yield session
     session.stop()
     os.environ.clear()

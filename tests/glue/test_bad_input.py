@@ -31,14 +31,6 @@ def test_a_missing_prefix_is_said_with_where_it_was_looked_for(spark: SparkSessi
         proved(spark, asked(tmp_path))
 
 
-def test_an_empty_day_among_others_is_no_error(spark: SparkSession, tmp_path: Path) -> None:
-    some_lives().write(tmp_path / "records")
-    (tmp_path / "records" / "dt=2026-11-17").mkdir()
-    found = proved(spark, asked(tmp_path, first=date(2026, 11, 16)))
-    assert [(each.day, each.used) for each in found.intakes] == [(date(2026, 11, 18), 6)]
-    assert found.findings == []
-
-
 def test_mixed_versions_and_broken_lines_are_quarantined_counted_and_break_the_proof(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -89,22 +81,22 @@ def test_files_that_are_not_ours_are_a_notice_and_so_is_nothing_when_they_go(
     some_lives().write(tmp_path / "records")
     notes = tmp_path / "records/dt=2026-11-18/hour=12/notes.txt"
     notes.write_text("hello\n")
-    # Then it is named, and breaks nothing
-    (row,) = proved(spark, asked(tmp_path)).findings
+    # And a day without anything, and stream records that the records function has set aside
+    (tmp_path / "records/dt=2026-11-17").mkdir()
+    aside = tmp_path / "records/quarantine"
+    aside.mkdir()
+    for n in range(3):
+        (aside / f"messages-{n}.json").write_text("{}")
+    # Then it is named, and breaks nothing; the empty day is no error, and what was set aside is counted
+    found = proved(spark, asked(tmp_path, first=date(2026, 11, 16)))
+    (row,) = found.findings
+    assert [(each.day, each.used) for each in found.intakes] == [(date(2026, 11, 18), 6)]
+    assert found.set_aside == 3
     assert (row["severity"], row["finding"]) == ("notice", "foreign_files")
     assert "hour=12/notes.txt" in row["detail"]
     # And when it is taken away, nothing is missed
     notes.unlink()
     assert proved(spark, asked(tmp_path)).findings == []
-
-
-def test_stream_records_set_aside_are_counted(spark: SparkSession, tmp_path: Path) -> None:
-    some_lives().write(tmp_path / "records")
-    aside = tmp_path / "records" / "quarantine"
-    aside.mkdir()
-    for n in range(3):
-        (aside / f"messages-{n}.json").write_text("{}")
-    assert proved(spark, asked(tmp_path)).set_aside == 3
 
 
 @pytest.mark.parametrize(

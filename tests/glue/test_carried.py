@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from glue_jobs.delivery_report import job
 from glue_jobs.delivery_report.arguments import Arguments, BadInput
+from glue_jobs.delivery_report.carried import carried_to
 from glue_jobs.delivery_report.cells import HOURLY
 from glue_jobs.delivery_report.days import read_replaced
 from glue_jobs.delivery_report.deliveries import KEPT_DELIVERY
@@ -211,7 +212,6 @@ def kept(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Kept:
 
 
 def test_a_state_that_cannot_be_used_is_said_and_made_up_for(spark: SparkSession, kept: Kept, tmp_path: Path) -> None:
-
     def cut(newest: Path) -> None:
         part = max(newest.with_suffix("").glob("*.parquet"), key=lambda each: each.stat().st_size)
         part.write_bytes(part.read_bytes()[:-100])
@@ -222,16 +222,21 @@ def test_a_state_that_cannot_be_used_is_said_and_made_up_for(spark: SparkSession
     def no_json(newest: Path) -> None:
         newest.write_text('{"day": ')
 
-    for spoil in (cut, without_its_records, no_json):
+    for spoil in (without_its_records, no_json, cut):
         # When the newest state is damaged and the next report begins after it
         folder = kept.copy(tmp_path / spoil.__name__)
         spoil(folder / "out/curated/open/2026-11-20.json")
-        found = night(spark, folder, 4)
-        # Then that is reported, and the delivery is still listed
-        assert found.named == [("overdue", kept.lost.delivery_id), ("state_made_anew", "")]
-        assert [row["detail"] for row in found.findings if row["severity"] == "notice"] == [
-            "what was kept of deliveries open at the end of 2026-11-20 was not as it had been written"
-        ]
+        # Then it starts from the one before
+        start = carried_to(Layout(f"file://{folder}/out", "any"), FIRST + timedelta(days=3))
+        assert start.spoiled == (date(2026, 11, 20),)
+        assert start.state is not None
+        assert start.state.day == date(2026, 11, 17)
+    # And that is reported, and the delivery is still listed
+    found = night(spark, folder, 4)
+    assert found.named == [("overdue", kept.lost.delivery_id), ("state_made_anew", "")]
+    assert [row["detail"] for row in found.findings if row["severity"] == "notice"] == [
+        "what was kept of deliveries open at the end of 2026-11-20 was not as it had been written"
+    ]
 
 
 def test_states_that_are_lost_are_a_breach_until_they_are_made_up_for_or_settled(

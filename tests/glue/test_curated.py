@@ -5,7 +5,9 @@ silently.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -26,6 +28,33 @@ def two_days(folder: Path) -> tuple[Lives, list[Path]]:
     for n in range(60):
         lives.attempt(lives.post(NOON + (n // 30 - 1) * DAY + n)[0])
     return lives, lives.write(folder / "records", batch=20)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Two days that were reported.
+
+    Attributes:
+        lives: Their records.
+        files: Their objects.
+    """
+
+    folder: Path
+    lives: Lives
+    files: list[Path]
+
+    def copy(self, folder: Path) -> list[Path]:
+        """All of it in another folder: the objects there."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return [folder / each.relative_to(self.folder) for each in self.files]
+
+
+@pytest.fixture(scope="module")
+def reported(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    folder = tmp_path_factory.mktemp("reported")
+    lives, files = two_days(folder)
+    report(spark, folder)
+    return Reported(folder, lives, files)
 
 
 def report(spark: SparkSession, folder: Path) -> Proved:
@@ -91,27 +120,25 @@ def emptied(file: Path) -> None:
 
 @pytest.mark.parametrize("how", [truncated, overwritten, removed, emptied])
 def test_a_spoiled_day_is_made_anew_from_its_objects(
-    spark: SparkSession, tmp_path: Path, how: Callable[[Path], None]
+    spark: SparkSession, reported: Reported, tmp_path: Path, how: Callable[[Path], None]
 ) -> None:
     # Given two days that were reported, the first of which has since been damaged
-    lives, _ = two_days(tmp_path)
-    report(spark, tmp_path)
+    reported.copy(tmp_path)
     how(kept_files(tmp_path)[0])
     # When they are reported again
     again = report(spark, tmp_path)
     # Then every record is there, and the damage is reported, unless it hit the manifest as well
-    assert kept_ids(spark, tmp_path) == sorted(each.record_id for each in lives.records)
+    assert kept_ids(spark, tmp_path) == sorted(each.record_id for each in reported.lives.records)
     assert (again.sums["owed"], again.sums["delivered"], again.breaches) == (60, 60, 0)
     noticed = [row["detail"] for row in again.findings]
     assert noticed == ([] if how is emptied else ["dt=2026-11-17: what was kept of it was not as it had been written"])
 
 
 def test_rows_of_a_day_whose_objects_are_gone_go_and_are_missed_every_night(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, reported: Reported, tmp_path: Path
 ) -> None:
     # Given two reported days, and all objects of the first lost since
-    _, files = two_days(tmp_path)
-    report(spark, tmp_path)
+    files = reported.copy(tmp_path)
     lost = [each for each in files if "dt=2026-11-17" in str(each)]
     for each in lost:
         each.unlink()
@@ -128,9 +155,10 @@ def test_rows_of_a_day_whose_objects_are_gone_go_and_are_missed_every_night(
     assert not [file for file in left.rglob("*.parquet") if "dt=2026-11-17" in str(file)]
 
 
-def test_one_object_that_is_gone_is_named_until_it_is_back(spark: SparkSession, tmp_path: Path) -> None:
-    _, files = two_days(tmp_path)
-    report(spark, tmp_path)
+def test_one_object_that_is_gone_is_named_until_it_is_back(
+    spark: SparkSession, reported: Reported, tmp_path: Path
+) -> None:
+    files = reported.copy(tmp_path)
     content = files[1].read_bytes()
     files[1].unlink()
     for _ in range(2):
@@ -140,10 +168,9 @@ def test_one_object_that_is_gone_is_named_until_it_is_back(spark: SparkSession, 
     assert report(spark, tmp_path).findings == []
 
 
-def test_rows_that_nothing_vouches_for_go(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_that_nothing_vouches_for_go(spark: SparkSession, reported: Reported, tmp_path: Path) -> None:
     # Given a kept day whose manifest and objects are gone
-    _, files = two_days(tmp_path)
-    report(spark, tmp_path)
+    files = reported.copy(tmp_path)
     for each in [*files[:3], tmp_path / "out/curated/records/dt=2026-11-17/_manifest.json"]:
         each.unlink()
     for _ in range(2):
@@ -154,10 +181,11 @@ def test_rows_that_nothing_vouches_for_go(spark: SparkSession, tmp_path: Path) -
         assert night.sums["owed"] == 30
 
 
-def test_what_the_job_wrote_itself_is_read_whole_or_not_at_all(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_the_job_wrote_itself_is_read_whole_or_not_at_all(
+    spark: SparkSession, reported: Reported, tmp_path: Path
+) -> None:
     # Given a kept table with one truncated file
-    two_days(tmp_path)
-    report(spark, tmp_path)
+    reported.copy(tmp_path)
     (file, *_) = sorted((tmp_path / "out/curated/deliveries").rglob("*.parquet"))
     truncated(file)
     file.with_name(f".{file.name}.crc").unlink()

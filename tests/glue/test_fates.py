@@ -5,17 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from glue_jobs.delivery_report.cells import WHO, attempt_cells, summed
-from glue_jobs.delivery_report.conservation import with_standing
+from glue_jobs.delivery_report.cells import OWN, ROUTED_QUEUE, WHO, attempt_cells, attempt_levels, summed
+from glue_jobs.delivery_report.conservation import balance, with_standing
 from glue_jobs.delivery_report.cost import bill, used
 from glue_jobs.delivery_report.deliveries import delivery_rows
 from glue_jobs.delivery_report.retries import by_attempt, recovery_times, try_cells
-from glue_jobs.delivery_report.traffic import acknowledgement_waits, fate_cells, fates, poll_waits
+from glue_jobs.delivery_report.traffic import acknowledgement_waits, fate_cells, fate_levels, fates, poll_waits
 from glue_jobs.delivery_report.usage import USAGE
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.glue.frames import records_frame, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
+
+from pushhub.hub.model.internal_queues import INCOMING_QUEUE
 
 
 def some_lives() -> Lives:
@@ -112,3 +114,38 @@ def test_a_project_that_only_retries_old_messages_still_costs(spark: SparkSessio
     attempts = summed(attempt_cells(records_frame(spark, lives.records)), ("project",))
     nothing = fates(fate_cells(deliveries(spark, Lives(records=lives.records)).where("false")), ("project",))
     assert sum(row["usd"] for row in rows_of(bill(used(attempts, nothing, attempts.where("false"))))) > 0
+
+
+def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spark: SparkSession) -> None:
+    # Given hub messages of which one was copied for two services, one is wanted by none, and one is not routed yet
+    assert ROUTED_QUEUE == INCOMING_QUEUE
+    incoming, first, second = (Lives(queue=f"hub/{name}") for name in ("incoming", "s1", "s2"))
+    for _ in range(2):
+        incoming.attempt(incoming.post(NOON, ("router",))[0])
+    incoming.post(NOON + 2 * HOUR - MINUTE, ("router",))
+    first.posted, second.posted = 40, 50
+    first.attempt(first.post(NOON + 1, ("s1",))[0])
+    second.attempt(second.post(NOON + 1, ("s2",))[0], 503)
+    records = [record for lives in (incoming, first, second) for record in lives.records]
+    whole = Lives(records=records)
+    # When all is counted, Then three were posted, and two deliveries are owed, of which one has arrived
+    cells = fate_cells(deliveries(spark, whole))
+    levels = {row["level"]: row for row in rows_of(fate_levels(cells)) if row["level"] in ("overall", "project", OWN)}
+    told = {name: (row["messages"], row["deliveries"], row["delivered"]) for name, row in levels.items()}
+    assert told["overall"] == told["project"] == (3, 2, 1)
+    # And the bill has the copies and the routing besides
+    assert told[OWN] == (2, 3, 2)
+    queues = {row["queue"]: row["messages"] for row in rows_of(fate_levels(cells)) if row["level"] == "queue"}
+    assert queues == {"hub/incoming": 3, "hub/s1": 0, "hub/s2": 0}
+    # And the balance owes what the copies are owed, and what has no copies yet
+    (sums,) = rows_of(
+        balance(cells)
+        .groupBy()
+        .agg(*(F.sum(each).alias(each) for each in ("messages", "owed", "delivered", "pending", "missing")))
+    )
+    assert (sums["messages"], sums["owed"], sums["delivered"], sums["pending"]) == (3, 3, 1, 1)
+    assert sums["missing"] == 1
+    # And the router's attempts are nobody's
+    attempts = rows_of(attempt_levels(attempt_cells(records_frame(spark, records))))
+    assert {row["subscriber_id"] for row in attempts if row["level"] == "subscriber"} == {"s1", "s2"}
+    assert [row["attempts"] for row in attempts if row["level"] == "overall"] == [2]

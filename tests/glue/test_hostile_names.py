@@ -137,14 +137,10 @@ def test_names_come_out_of_the_tables_as_they_went_in(spark: SparkSession, hosti
     folder = Path(hostile.path.removeprefix("file://"))
     listed = json.loads((folder / "queues.json").read_text(encoding="utf-8"))
     assert {row["queue"] for row in listed} == set(HOSTILE)
-    stored = spark.read.parquet(f"{hostile.path}/queues").select("queue").collect()
+    stored = spark.read.parquet(f"{hostile.arguments.output}/curated/deliveries").select("queue").distinct().collect()
     assert {row["queue"] for row in stored} == set(HOSTILE)
     # A spreadsheet would take a name for a formula, but there is no file for one to open
-    assert {each.suffix for each in folder.rglob("*") if each.is_file() and not each.name.startswith((".", "_"))} == {
-        ".parquet",
-        ".json",
-        ".html",
-    }
+    assert {each.suffix for each in folder.rglob("*") if each.is_file()} == {".json", ".html"}
 
 
 def test_equally_sick_subscribers_come_in_the_order_of_their_names(hostile: Results) -> None:
@@ -218,30 +214,18 @@ def test_the_newest_report_names_no_page_that_is_not_there(hostile: Results, mon
     assert latest["verdict"]["sentence"] == hostile.verdict["sentence"]
 
 
-def test_the_exit_status_is_that_of_the_verdict_without_any_picture(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given records, one of which is missing, and no chart that can be drawn
-    lives = Lives()
-    for n in range(3):
-        lives.attempt(lives.attempt(lives.post(NOON + n)[0], 503))
-    del lives.records[1]
-    lives.write(tmp_path / "records")
-
+def test_without_any_picture_the_verdict_is_told(hostile: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given no chart that can be drawn
     def fail(*_: object, **__: object) -> str:
         raise RuntimeError
 
     for name in ("attempts_needed", "failing_hours", "fates_by_hour", "percentiles_by_hour", "ranges", "shares"):
         monkeypatch.setattr(charts, name, fail)
-    # When
-    days = ["--date-from", "2026-11-18", "--date-to", "2026-11-18", "--now", "2026-11-18T13:00:00"]
-    with pytest.raises(SystemExit) as ended:
-        job.main(
-            ["--input", f"file://{tmp_path}/records", "--output", f"file://{tmp_path}/out", *days], master="local[2]"
-        )
-    # Then
-    assert ended.value.code == job.BROKEN
-    summary = json.loads((tmp_path / "out/reports/2026-11-18_2026-11-18/summary.json").read_text())
-    assert summary["verdict"]["conserved"] is False
-    latest = json.loads((tmp_path / "out/reports/latest.json").read_text())
-    assert "Not drawn" in Path(latest["page"].removeprefix("file://")).read_text()
+    # When the report is published, Then its verdict is, and the page has everything else
+    hostile.publish(page.render)
+    latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
+    assert latest["verdict"]["conserved"] is hostile.verdict["conserved"]
+    html = html_of(hostile)
+    assert "<svg" not in html
+    assert html.count("Not drawn") >= 6
+    assert "<table" in html

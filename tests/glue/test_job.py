@@ -8,7 +8,7 @@ import math
 import random
 import re
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,12 @@ from bench.records_generate import Plan, generate
 from glue_jobs.delivery_report import job
 from glue_jobs.delivery_report.arguments import Arguments
 from glue_jobs.delivery_report.conservation import STANDINGS
-from glue_jobs.delivery_report.results import Results
+from glue_jobs.delivery_report.results import Results, write_tables
+from glue_jobs.delivery_report.storage import small_table
+from glue_jobs.delivery_report.tables import Table
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, LongType, StructField, StructType, TimestampType
 from tests.glue.lives import MINUTE, NOON, Lives
 from tests.glue.runs import asked
 
@@ -91,7 +95,7 @@ def test_tables_agree_with_each_other(results: Results) -> None:
     for name in ("projects", "queues", "deliveries_by_day", "deliveries_by_hour"):
         for column in ("messages", "deliveries", "delivered", "open", "retries"):
             assert sum(row[column] for row in rows[name]) == overall[column], (name, column)
-    for name in ("attempts_hourly", "attempts_by_hour", "subscribers", "outcomes"):
+    for name in ("attempts_by_hour", "subscribers", "outcomes"):
         assert sum(row["attempts"] for row in rows[name]) == overall["attempts_made"], name
     assert rows["attempts_needed"][0]["tried"] == overall["tried"]
     assert sum(row["won"] for row in rows["attempts_needed"]) == overall["delivered"] + overall["acknowledged"] - sum(
@@ -110,19 +114,39 @@ def test_the_sick_and_the_slow_are_found(results: Results) -> None:
     assert {each[0] for each in found} & {"flapping", "failures"}
 
 
-def test_reports_are_written_as_parquet_and_small_json(
-    spark: SparkSession, results: Results, plan: tuple[Arguments, dict[str, int]]
-) -> None:
+def test_a_table_is_json_and_a_long_one_parquet_too(spark: SparkSession, tmp_path: Path) -> None:
+    # Given tables of which one has more rows than its readers are shown
+    kind = StructType(
+        [StructField("n", LongType()), StructField("at", TimestampType()), StructField("day", DateType())]
+    )
+    moment = datetime(2026, 11, 18, 12, 30, 0, 250_000, tzinfo=UTC).replace(tzinfo=None)
+    rows = small_table(spark, [{"n": n, "at": moment, "day": moment.date()} for n in (3, 1, 2)], kind)
+    of = {"counted": F.col("n")}
+    # When they are written
+    short, long = write_tables(
+        {"short": Table(rows, ("n",), of), "long": Table(rows, (F.desc("n"),), of, shown=2)}, f"file://{tmp_path}"
+    ).values()
+    # Then those rows are at hand, in order, and as JSON; the totals are of all
+    assert short.rows == [{"n": n, "at": moment, "day": moment.date()} for n in (1, 2, 3)]
+    assert [row["n"] for row in long.rows] == [3, 2]
+    assert [(each.total, each.sums) for each in (short, long)] == [(3, {"counted": 6})] * 2
+    assert json.loads((tmp_path / "long.json").read_text())[0] == {
+        "n": 3,
+        "at": moment.isoformat(),
+        "day": "2026-11-18",
+    }
+    # And the long one is Parquet as well, complete
+    assert not (tmp_path / "short").exists()
+    assert spark.read.parquet(f"file://{tmp_path}/long").count() == 3
+
+
+def test_a_report_is_json_by_table_and_is_found(results: Results, plan: tuple[Arguments, dict[str, int]]) -> None:
     folder = Path(results.path.removeprefix("file://"))
     for name, rows in results.rows.items():
-        stored = spark.read.parquet(f"{results.path}/{name}")
-        assert stored.count() == results.totals[name], name
         assert len(json.loads((folder / f"{name}.json").read_text())) == len(rows), name
-    verdict = spark.read.parquet(f"{results.path}/verdict").first()
-    assert verdict is not None
-    assert (verdict["conserved"], verdict["messages"]) == (True, plan[1]["messages"] + OWN_MESSAGES)
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["verdict"]["sentence"].startswith("Conserved: ")
+    assert summary["verdict"]["messages"] == plan[1]["messages"] + OWN_MESSAGES
     latest = json.loads((folder.parent / "latest.json").read_text())
     assert latest["page"] == f"{results.path}/report.html"
 
@@ -169,16 +193,22 @@ def test_what_was_given_up_stands_beside_the_verdict(results: Results) -> None:
 def test_one_project_alone(spark: SparkSession, results: Results, plan: tuple[Arguments, dict[str, int]]) -> None:
     # Given a report on the last day of one project only
     busiest = results.rows["projects"][0]["project"]
-    alone = job.run(spark, replace(plan[0], projects=(busiest,), date_from=plan[0].date_to))
+    last_day = replace(plan[0], projects=(busiest,), date_from=plan[0].date_to, anomalies=False)
+    alone = job.run(spark, last_day)
     # Then it covers that project only, is stored separately, and agrees with the full report
     assert [row["project"] for row in alone.rows["projects"]] == [busiest]
     same = [
         row
-        for row in results.rows["deliveries_hourly"]
+        for row in results.rows["conservation"]
         if row["project"] == busiest and row["hour"].date() == plan[0].date_to
     ]
-    assert alone.verdict["messages"] == sum(row["messages"] for row in same) + OWN_MESSAGES
+    assert alone.verdict["messages"] == sum(row["messages"] for row in same)
     assert alone.path != results.path
+
+
+def jobs_of(spark: SparkSession) -> int:
+    """How many jobs Spark has begun: they are numbered."""
+    return max(spark.sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
 
 
 def test_broken_records_end_with_a_status_and_all_reports_and_names_cannot_break_the_page(
@@ -193,9 +223,12 @@ def test_broken_records_end_with_a_status_and_all_reports_and_names_cannot_break
     argv = ["--input", f"file://{tmp_path}/records", "--output", f"file://{tmp_path}/out"]
     days = ["--date-from", "2026-11-18", "--date-to", "2026-11-18", "--now", "2026-11-18T13:00:00"]
     # When the job runs as from a command line, its exit status is 2
+    before = jobs_of(spark)
     with caplog.at_level(logging.INFO), pytest.raises(SystemExit) as ended:
         job.main([*argv, *days], master="local[2]")
     assert ended.value.code == job.BROKEN
+    # (a night is a few dozen jobs of Spark's, as each costs more than what a small hub has to do)
+    assert 0 < jobs_of(spark) - before <= 40
     # (its steps count to their number)
     assert "[10/10] Drawing the report: " in caplog.text
     assert "[11/" not in caplog.text

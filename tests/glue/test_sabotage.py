@@ -119,35 +119,37 @@ def test_a_duplicated_object_is_named_and_counted_once(spark: SparkSession, tmp_
     assert sorted(row["record_id"] for row in kept) == sorted(each.record_id for each in lives.records)
 
 
-@pytest.mark.parametrize("how", ["truncated", "flipped", "empty", "not gzip"])
-def test_a_corrupt_object_is_named_with_what_could_be_read(
-    spark: SparkSession, tmp_path: Path, lives: Lives, how: str
-) -> None:
-    # Given the second of two objects, which holds whole lives, damaged
-    spoiled = Lives(posted=500)
-    for _ in range(300):
-        spoiled.attempt(spoiled.post(NOON + HOUR)[0], name=str(spoiled.posted) * 9)
+def test_corrupt_objects_are_named_with_what_could_be_read(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
+    # Given an object that is sound, and four with whole lives, each damaged in a way of its own
     lives.write(tmp_path / "records")
-    (file,) = spoiled.write(tmp_path / "records")
-    content = file.read_bytes()
-    half = len(content) // 2
-    file.write_bytes(
-        {
-            "truncated": content[:half],
-            "flipped": content[:half] + bytes(255 - each for each in content[half : half + 64]) + content[half + 64 :],
-            "empty": b"",
-            "not gzip": lines_of(spoiled.records).encode(),
-        }[how]
-    )
+    damaged: dict[str, Path] = {}
+    for number, how in enumerate(("truncated", "flipped", "empty", "not gzip"), start=1):
+        spoiled = Lives(posted=500 * number)
+        for _ in range(300):
+            spoiled.attempt(spoiled.post(NOON + number * HOUR)[0], name=str(spoiled.posted) * 9)
+        (file,) = spoiled.write(tmp_path / "records")
+        content = file.read_bytes()
+        half = len(content) // 2
+        flipped = bytes(255 - each for each in content[half : half + 64])
+        file.write_bytes(
+            {
+                "truncated": content[:half],
+                "flipped": content[:half] + flipped + content[half + 64 :],
+                "empty": b"",
+                "not gzip": lines_of(spoiled.records).encode(),
+            }[how]
+        )
+        damaged[how] = file
     # When
-    found = proved(spark, asked(tmp_path))
-    # Then the object is listed, with the number of usable records, and all others are complete
-    (row,) = [row for row in found.findings if row["finding"] == "unusable_records"]
-    assert row["severity"] == "breach"
-    assert f"{file.parent.name}/{file.name}: " in row["detail"]
-    assert " of 600 records could be used" in row["detail"]
-    used = int(row["detail"].split(": ")[1].split()[0])
-    assert 0 <= used < 600
+    found = proved(spark, asked(tmp_path, now="2026-11-18T18:00:00"))
+    # Then each object is listed, with the number of usable records, and all others are complete
+    rows = [row for row in found.findings if row["finding"] == "unusable_records"]
+    assert {row["severity"] for row in rows} == {"breach"}
+    assert len(rows) == len(damaged)
+    for file in damaged.values():
+        (detail,) = [row["detail"] for row in rows if f"{file.parent.name}/{file.name}: " in row["detail"]]
+        assert " of 600 records could be used" in detail
+        assert 0 <= int(detail.split(": ")[1].split()[0]) < 600
     named = {int(row["message_id"]) for row in found.findings if row["message_id"]}
     assert all(each > 10**18 + 500 for each in named)
     assert found.sums["messages"] >= 20
