@@ -9,7 +9,7 @@ delivery are not independent evidence. A step of its own, which a run has to be 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -33,6 +33,9 @@ ANOMALY: Final = StructType(
 
 LEAST_ALIKE: Final = {"project": 3, "hub": 5}
 """How many subscribers must keep quiet all day, and three of five, to make it a holiday: of one project, of all."""
+
+MOST: Final = 0.6
+"""The share of a project's subscribers that something must happen to at once to be the project's."""
 
 Whole = tuple[tuple[str, ...], Sequence[Sequence[int]], Sequence[Sequence[int]]]
 """A subscriber: the columns that name it, and the rows of :func:`.history.history_of`."""
@@ -79,9 +82,60 @@ def told_of(subscribers: Iterable[Whole], since: datetime, until: datetime, holi
         subscribers: All that keep holidays together.
         holidays: See :func:`anomalies`.
     """
-    judged = list(_judges(since, until)(subscribers))
+    sizes: Counter[str] = Counter()
+
+    def counted() -> Iterator[Whole]:
+        for each in subscribers:
+            sizes[each[0][0]] += 1
+            yield each
+
+    judged = list(_judges(since, until)(counted()))
     kept = _kept(_holidays(_quiet(judged), holidays))
-    return [dict(zip(ANOMALY.fieldNames(), row, strict=True)) for each in judged for row in kept(each)]
+    found = [dict(zip(ANOMALY.fieldNames(), row, strict=True)) for each in judged for row in kept(each)]
+    return _said_once(found, sizes)
+
+
+def _said_once(found: Iterable[dict[str, Any]], sizes: Mapping[str, int]) -> list[dict[str, Any]]:
+    """What happens to most subscribers of a project at once, in the same direction, as one finding of the project.
+
+    Args:
+        sizes: How many subscribers of each project were judged.
+    """
+    alike: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
+    for row in found:
+        alike.setdefault((row["project"], row["anomaly"], row["value"] < row["expected"]), []).append(row)
+    said: list[dict[str, Any]] = []
+    for (project, _, _), rows in alike.items():
+        for at_once in _at_once(rows):
+            whom = {(row["queue"], row["subscriber_id"]) for row in at_once}
+            many = len(whom) >= max(LEAST_ALIKE["project"], MOST * sizes[project])
+            said += [_of_project(at_once, len(whom), sizes[project])] if many else at_once
+    return said
+
+
+def _at_once(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Events with some moment in common, together."""
+    together: list[dict[str, Any]] = []
+    for row in sorted(rows, key=lambda each: (each["started_at"], each["ended_at"])):
+        if together and row["started_at"] >= min(each["ended_at"] for each in together):
+            yield together
+            together = []
+        together.append(row)
+    if together:
+        yield together
+
+
+def _of_project(rows: Sequence[dict[str, Any]], many: int, of: int) -> dict[str, Any]:
+    clearest = max(rows, key=lambda row: float(row["score"]))
+    return {
+        **clearest,
+        "queue": None,
+        "subscriber_id": None,
+        "subscriber": f"{many} of {of} subscribers",
+        "started_at": min(row["started_at"] for row in rows),
+        "ended_at": max(row["ended_at"] for row in rows),
+        "detail": f"{many} of the project's {of} subscribers at once; of one of them: {clearest['detail']}",
+    }
 
 
 def _judges(since: datetime, until: datetime) -> Callable[[Iterable[Whole]], Iterator[Told]]:

@@ -462,7 +462,11 @@ def _anomalies(results: Results) -> str:
         total=results.totals["anomalies"],
         none="Nothing unusual, or too few days yet to tell.",
     )
-    return f'<div class="card">{table}</div>'
+    claim = (
+        '<p class="sub">What differs from a subscriber\'s own past. Of what it told of traffic unlike that of its '
+        "tests, 58 to 87 % was right; no claim of the proof rests on it.</p>"
+    )
+    return f'<div class="card">{table}{claim}</div>'
 
 
 def _waits(results: Results) -> str:

@@ -39,6 +39,8 @@ FOR_LITTLE = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    # Each table that is handed to all tasks is a job of its own.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
 }
 """For a run on this machine over little data, most of which would go by with compiling."""

@@ -49,7 +49,7 @@ class Sources:
         fates: Those without these.
         fate_levels: :func:`.traffic.fate_levels` of these.
         bill: :func:`.cost.bill` of both.
-        sickest: :func:`sickest` of these attempts, kept: what is drawn and listed of them must be the same ones.
+        sickest: :func:`sickest` of these attempts.
         try_cells: :func:`.retries.try_cells` of the deliveries that are pushed.
         outages: :func:`.outages.outages` of the last thirty days.
         anomalies: :func:`.anomalies.anomalies`; none if nobody has asked for them.

@@ -169,7 +169,7 @@ def without_gaps(rows: DataFrame, key: str, since: datetime, until: datetime) ->
     counted = [
         field.name for field in rows.schema if isinstance(field.dataType, LongType) and field.name not in measured
     ]
-    return moments.coalesce(1).join(F.broadcast(rows), key, "left").na.fill(0, counted).select(*rows.columns)
+    return moments.coalesce(1).join(rows, key, "left").na.fill(0, counted).select(*rows.columns)
 
 
 def acknowledgement_waits(deliveries: DataFrame, keys: tuple[str, ...]) -> DataFrame:

@@ -116,6 +116,24 @@ def test_half_the_traffic_gone_for_a_day_is_told_of_a_small_subscriber() -> None
     assert row["started_at"] < gone + 12 * HOUR < row["ended_at"]
 
 
+def test_what_happens_to_most_of_a_project_at_once_is_one_finding_of_the_project() -> None:
+    # Given six subscribers of a project, of which five fail at nine, and one more at noon; and one of another project
+    def failing(*at: int) -> Callable[[datetime], Hour]:
+        return lambda moment: {"failed": 60} if moment in {TODAY + each * HOUR for each in at} else {}
+
+    # (each is called by its function, so all six are made before)
+    six = [subscriber(each) for each in [failing(9), failing(9), failing(9), failing(9), failing(9), failing(12)]]
+    other = subscriber(failing(9), project="other")
+    # Then the five are told once, and the others by themselves
+    rows = {(row["project"], row["subscriber"]): row for row in told(*six, other)}
+    assert set(rows) == {("p", "5 of 6 subscribers"), ("p", "erp"), ("other", "erp")}
+    common = rows["p", "5 of 6 subscribers"]
+    assert (common["anomaly"], common["queue"], common["subscriber_id"]) == ("failures", None, None)
+    assert common["started_at"] <= TODAY + 9 * HOUR < common["ended_at"]
+    assert common["detail"].startswith("5 of the project's 6 subscribers at once; of one of them: 60 of 120")
+    assert rows["p", "erp"]["started_at"] >= TODAY + 11 * HOUR
+
+
 def test_time_outs_are_failures_and_no_latency() -> None:
     # Given an hour in which five of forty time out, so that the p95 of attempts is the time-out
     late = TODAY + 9 * HOUR

@@ -228,7 +228,8 @@ def test_broken_records_end_with_a_status_and_all_reports_and_names_cannot_break
         job.main([*argv, *days], master="local[2]")
     assert ended.value.code == job.BROKEN
     # (a night is a few dozen jobs of Spark's, as each costs more than what a small hub has to do)
-    assert 0 < jobs_of(spark) - before <= 40
+    jobs = jobs_of(spark) - before
+    assert 0 < jobs <= 40
     # (its steps count to their number)
     assert "[10/10] Drawing the report: " in caplog.text
     assert "[11/" not in caplog.text

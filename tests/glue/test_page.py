@@ -120,3 +120,5 @@ def test_who_was_down_is_told_in_a_sentence_and_who_was_not_is_left_out() -> Non
 def test_that_nobody_asked_for_anomalies_is_said() -> None:
     assert "Nobody asked for them" in text_of(made(looked=False), "anomalies")
     assert "Nothing unusual" in text_of(made(), "anomalies")
+    # And what may be expected of them
+    assert "58 to 87 % was right" in text_of(made(), "anomalies")
