@@ -3,6 +3,15 @@ import { frame } from "./frame.js";
 import { session, signOut } from "./session.js";
 
 const SECONDS = 35;
+
+/** What the hub says of settings that it has taken, but that are probably not what was meant. */
+const WARNING = "Pushhub-Warning";
+let warn = () => {};
+
+/** Have somebody told of warnings. */
+export function onWarning(tell) {
+  warn = tell;
+}
 const BUSY = new Set([429, 502, 503, 504]);
 const AGAIN_MS = [500, 1500, 4000];
 
@@ -87,7 +96,11 @@ export async function call(protocol, method, url, { query = {}, body, signal, he
   } catch {
     if (answer.ok) throw new Refused(answer.status, "The hub's answer is not JSON.");
   }
-  if (answer.ok) return told;
+  if (answer.ok) {
+    const warning = answer.headers.get(WARNING);
+    if (warning) warn(warning);
+    return told;
+  }
   if (answer.status === 401 && session() === who) signOut("The hub does not accept this token (any more).");
   throw refusal(answer.status, told, text);
 }

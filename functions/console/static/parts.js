@@ -1,5 +1,5 @@
 // What pages are made of.
-import { Refused, asWritten } from "./http.js";
+import { Refused, asWritten, onWarning } from "./http.js";
 import { href } from "./route.js";
 import { Fragment, html, shown, useCallback, useEffect, useRef, useState } from "./view.js";
 
@@ -346,14 +346,16 @@ export function toast(message, kind = "good") {
 
 export function Toasts() {
   const [told, setTold] = useState([]);
+  const close = (each) => setTold((before) => before.filter((other) => other.id !== each.id));
   useEffect(() => {
     tell = (each) => {
       setTold((before) => [...before.slice(-2), each]);
-      setTimeout(() => setTold((before) => before.filter((other) => other.id !== each.id)), 5000);
+      if (!each.stays) setTimeout(() => close(each), 5000);
     };
+    onWarning((message) => tell({ message: `Saved, but ${message}`, kind: "warn", id: Math.random(), stays: true }));
   }, []);
   return html`<div class="toasts" role="status" aria-live="polite">
-    ${told.map((each) => html`<div class="notice ${each.kind}" key=${each.id}>${each.message}</div>`)}
+    ${told.map((each) => html`<div class="notice ${each.kind}" key=${each.id}><span>${each.message}</span>${each.stays && html`<button type="button" onClick=${() => close(each)}>Close</button>`}</div>`)}
   </div>`;
 }
 

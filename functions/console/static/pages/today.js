@@ -6,6 +6,7 @@ import { ActivityChart, Badge, Card, Confirmed, Doing, Figures, Loaded, Notice, 
 import { href } from "../route.js";
 import { Fragment, html } from "../view.js";
 import { HealthBadge, waiting } from "../health.js";
+import { FirstSteps } from "./first_steps.js";
 import { acceptedAt } from "./message.js";
 
 const HOURS = 24;
@@ -67,6 +68,7 @@ export function Today() {
       const day = (name) => told.hours.reduce((total, each) => total + each[name], 0).toLocaleString();
       const [oldest] = of?.oldest ?? [];
       return html`<${Fragment}>
+        <${FirstSteps} />
         <${Figures} wide of=${[
           ["Accepted, last day", link(day("accepted"), "events")],
           ["Delivered, last day", link(day("delivered"), "events", { in_state: "delivered" })],
