@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 
-from playwright.sync_api import expect
-from tests.browser.console import Console
+from playwright.sync_api import Route, expect
+from tests.browser.console import Console, Project
 from tests.stack.endpoints import Recorder
+from tests.stack.project import until
 
 
 def test_the_last_day_is_counted_and_drawn(console: Console, recorder: Recorder) -> None:
@@ -62,7 +64,7 @@ def test_an_endpoint_that_is_paused_is_resumed_from_here(console: Console, recor
 def test_the_first_steps_tick_themselves_off_and_go(console: Console, project: Project, recorder: Recorder) -> None:
     # Given a project with nothing in it
     page = console.page
-    console.open("")
+    console.open("today")
     steps = page.locator(".first-steps li")
     expect(steps).to_have_count(4)
     expect(page.locator(".first-steps li.done")).to_have_count(0)
@@ -72,15 +74,24 @@ def test_the_first_steps_tick_themselves_off_and_go(console: Console, project: P
     delivered = "/activity?hours=1"
     until(lambda: project.ironmq_project(delivered)["hours"][-1]["delivered"] or None, 120, lambda: "not counted")
     console.open("queues")
-    console.open("")
+    console.open("today")
     expect(page.locator(".first-steps li.done")).to_have_count(3)
     # When the last one is done, then the card is gone, and stays away
-    alert = {"name": "a", "measure": "given_up", "threshold": 1, "minutes": 60, "url": "https://a.example/", "format": "json"}
+    alert = {
+        "name": "a",
+        "measure": "given_up",
+        "threshold": 1,
+        "minutes": 60,
+        "url": "https://a.example/",
+        "format": "json",
+    }
     project.ironmq_project("/alerts", {"alert": alert})
     for _ in range(2):
         console.open("queues")
-        console.open("")
-        expect(page.get_by_role("region", name="Needs a person").or_(page.get_by_text("Nothing is failing."))).to_be_visible()
+        console.open("today")
+        expect(
+            page.get_by_role("region", name="Needs a person").or_(page.get_by_text("Nothing is failing."))
+        ).to_be_visible()
         expect(steps).to_have_count(0)
     assert console.wrong == []
 
@@ -88,13 +99,16 @@ def test_the_first_steps_tick_themselves_off_and_go(console: Console, project: P
 def test_a_setting_that_is_misspelt_is_told(console: Console, project: Project) -> None:
     project.webhooks("POST", "/app", {"name": "Acme"})
     page = console.page
+
     # As a newer page or a proxy may send what this hub does not read
     def misspelt(route: Route) -> None:
         asked = json.loads(route.request.post_data or "{}")
         asked["queue"]["serch_fields"] = asked["queue"].pop("search_fields")
         route.continue_(post_data=json.dumps(asked))
 
-    page.route("**/queues/orders", lambda route: misspelt(route) if route.request.method == "PUT" else route.continue_())
+    page.route(
+        "**/queues/orders", lambda route: misspelt(route) if route.request.method == "PUT" else route.continue_()
+    )
     console.open("queues")
     page.get_by_role("button", name="New queue").click()
     page.get_by_label("Name", exact=True).fill("orders")
