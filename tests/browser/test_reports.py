@@ -49,3 +49,17 @@ def test_a_project_sees_its_own_verdict_and_rows_and_nothing_of_others(stack: Ru
     page.get_by_role("alert").get_by_role("link", name="Findings").click()
     expect(page.get_by_role("region", name="Findings").get_by_text("no record since")).to_be_visible()
     s3.delete_object(Bucket=bucket, Key="reports/latest.json")
+
+
+def test_a_report_from_before_the_project_says_so_without_empty_tables(stack: RunningStack, console: Console) -> None:
+    s3, bucket = aws(stack.description).s3(), stack.description.outputs["RecordsBucketName"]
+    latest = {"report": f"s3://b/reports/{NAME}", "verdict": {"as_of": "2026-11-22T01:30:00+00:00"}}
+    others = [{"project": "other", "messages": 9, "conserved": True}]
+    for file, content in (("latest", latest), (f"{NAME}/verdicts", others)):
+        s3.put_object(Bucket=bucket, Key=f"reports/{file}.json", Body=json.dumps(content).encode())
+    console.open("reports")
+    page = console.page
+    expect(page.get_by_text("has nothing about this project")).to_be_visible()
+    expect(page.locator("main .card")).to_have_count(0)
+    expect(page.locator("main .figures")).to_have_count(0)
+    s3.delete_object(Bucket=bucket, Key="reports/latest.json")

@@ -55,16 +55,19 @@ export function Reports({ segments: [tab = "queues"] }) {
   return html`<${Page} title="Reports" lead="From the delivery records: whether every accepted message was delivered, given up or is still on its way.">
     <${Loaded} from=${verdict}>${(told) => (told ? html`<${Fragment}>
       <${Verdict} of=${told} />
-      <${Tabs} label="Tables of the report" current=${name} tabs=${Object.entries(TABLES).map(([key, [title]]) => [key, title, href("reports", key)])} />
-      <${ReportTable} name=${name} key=${name} />
+      ${tells(told) && html`<${Tabs} label="Tables of the report" current=${name} tabs=${Object.entries(TABLES).map(([key, [title]]) => [key, title, href("reports", key)])} />
+      <${ReportTable} name=${name} key=${name} />`}
     <//>` : html`<${Notice}>There is no report yet. On one machine <code>make report</code> makes one, on AWS the stack does each night at 01:30 UTC.<//>`)}<//>
     <p class="hint">This is this project's part. The whole page, with time series, causes and costs of all projects, is for operators: <code>pushhub report --link</code>.</p>
   <//>`;
 }
 
+/** Whether a report tells anything of this project: on its first day it does not, and empty tables say nothing. */
+const tells = ({ verdict }) => Boolean(verdict && (verdict.messages || verdict.owed || verdict.unexpected || verdict.breaches));
+
 function Verdict({ of: { from, to, as_of: asOf, verdict } }) {
   const days = html`${from} to ${to}, as of <${Time} at=${asOf} />`;
-  if (!verdict) return html`<${Notice}>The report of ${days} has nothing about this project.<//>`;
+  if (!tells({ verdict })) return html`<${Notice}>The report of ${days} has nothing about this project: what was posted since is in the next one. Until then <a href=${href("today")}>Today</a> and the <a href=${href("charts")}>charts</a> tell.<//>`;
   const waits = ["pending", "retrying", "reserved", "polling", "scheduled", "held"].reduce((sum, each) => sum + (verdict[each] ?? 0), 0);
   return html`<${Fragment}>
     ${verdict.conserved
