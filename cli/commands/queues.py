@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -83,7 +84,11 @@ def queues() -> None:
 def list_queues(hub: HubOptions, prefix: str) -> None:
     """List all queues, with the number of waiting messages."""
     rest = hub.rest()
-    hub.show(_row(section(rest.call("GET", rest.queue(name)), "queue")) for name in names(rest, prefix))
+    found = list(names(rest, prefix))
+    # Each takes a request of its own.
+    with click.progressbar(found, label="looking", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        rows = [_row(section(rest.call("GET", rest.queue(name)), "queue")) for name in bar]
+    hub.show(rows)
 
 
 @queues.command("show")
