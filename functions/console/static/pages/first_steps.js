@@ -1,5 +1,4 @@
 // The first steps of a new project, on today's page: each is ticked off by what the project has, and the card goes with the last.
-import * as hub from "../hub.js";
 import * as ironmq from "../ironmq.js";
 import { Card, useLoad } from "../parts.js";
 import { href } from "../route.js";
@@ -8,19 +7,15 @@ import { kept } from "../storage.js";
 import { html } from "../view.js";
 import * as webhooks from "../webhooks.js";
 
-const WEEK_H = 168;
 const KEY = () => `pushhub.first-steps.${session().project}`;
 
-async function look(signal) {
-  const [queues, applications, mappings, hours, alerts] = await Promise.all([
-    ironmq.listQueues({ per_page: 1 }, signal),
-    webhooks.applications.list("", signal),
-    hub.things.list("mappings", signal),
-    ironmq.activity(WEEK_H, signal),
-    ironmq.listAlerts(signal),
-  ]);
+/** What is done, by what the page knows already; what it does not know is asked when it is next, in one request. */
+async function look(hours, counted, signal) {
   const some = (name) => hours.some((each) => each[name] > 0);
-  return { place: queues.length > 0 || applications.data.length > 0 || mappings.length > 0, posted: some("accepted"), delivered: some("delivered"), alert: alerts.length > 0 };
+  const done = { place: counted > 0 || some("accepted"), posted: some("accepted"), delivered: some("delivered"), alert: false };
+  if (!done.place) done.place = (await webhooks.applications.list("", signal)).data.length > 0;
+  else if (done.delivered) done.alert = (await ironmq.listAlerts(signal)).length > 0;
+  return done;
 }
 
 const STEPS = [
@@ -30,12 +25,13 @@ const STEPS = [
   ["alert", "Be told when something fails", html`<a href=${href("alerts")}>An alert</a> tells Slack, PagerDuty or any URL.`],
 ];
 
-export function FirstSteps() {
-  return kept.get(KEY()) ? null : html`<${Steps} />`;
+/** `hours` are those of the last day; `counted` is how many queues there are, once it is known. */
+export function FirstSteps({ hours, counted }) {
+  return kept.get(KEY()) || counted === undefined ? null : html`<${Steps} hours=${hours} counted=${counted} />`;
 }
 
-function Steps() {
-  const from = useLoad(look, [], { every: 30_000 });
+function Steps({ hours, counted }) {
+  const from = useLoad((signal) => look(hours, counted, signal), [JSON.stringify(hours), counted]);
   const done = from.data;
   if (!done || kept.get(KEY())) return null;
   if (STEPS.every(([name]) => done[name])) {

@@ -68,7 +68,7 @@ export function Today() {
       const day = (name) => told.hours.reduce((total, each) => total + each[name], 0).toLocaleString();
       const [oldest] = of?.oldest ?? [];
       return html`<${Fragment}>
-        <${FirstSteps} />
+        <${FirstSteps} hours=${told.hours} counted=${counts.data?.counted} />
         <${Figures} wide of=${[
           ["Accepted, last day", link(day("accepted"), "events")],
           ["Delivered, last day", link(day("delivered"), "events", { in_state: "delivered" })],
