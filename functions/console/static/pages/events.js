@@ -43,7 +43,7 @@ export function Events({ query }) {
       <${Fragment}>
         <${Messages} label="Messages" rows=${told.events} empty=${told.after ? "None until there." : "No such message in the last week."} after=${() => page.reload({ quietly: true })} />
         ${told.looked_back_to && !told.events.length && html`<div class="inside"><${Notice}>Looked back to ${new Date(told.looked_back_to).toLocaleString()}.<//></div>`}
-        <nav class="inside actions" aria-label="Pages">
+        <nav class="inside actions" aria-label="Older and newer">
           ${after && html`<button type="button" onClick=${() => go("events", { ...query, after: "" })}>Newest</button>`}
           ${told.after && html`<button type="button" onClick=${() => go("events", { ...query, after: told.after })}>Older</button>`}
         </nav>
