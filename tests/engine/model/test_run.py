@@ -40,7 +40,7 @@ from pushhub.engine.model.actions import (
     ToSlowLane,
 )
 from pushhub.engine.model.backoff import MAX_DELAY_MS
-from pushhub.engine.model.concurrency import SHARE_OF_A_PROJECT, SLOW_MS, ConcurrencyLimits
+from pushhub.engine.model.concurrency import MET_WITH, SHARE_OF_A_PROJECT, SLOW_MS, ConcurrencyLimits
 from pushhub.engine.model.delivery import DeliveryState, opening
 from pushhub.engine.model.flow import SHORT_ATTEMPT_MS, FlowKey, Limits, Pace, Terms
 from pushhub.engine.model.following import UNSURE_WAIT_MS, Follow, Following, Wait
@@ -415,8 +415,15 @@ def test_the_lease_of_a_backlog_that_nobody_works_off_is_taken_and_looked_into_a
     played.leases.note_elsewhere(lease.key, NOW + 1)
     played.answers[AddToBacklog] = lambda _: [0]
     played.answers[Take] = played.grants(lease)
-    played.answers[Look] = lambda each: each.lease.looked(found=False, now=played.now)
+    looks_at: list[int] = []
+
+    def look(each: Look) -> None:
+        looks_at.append(each.lease.looks_at)
+        each.lease.looked(found=False, now=played.now)
+
+    played.answers[Look] = look
     played.play()
+    assert looks_at == [0]
     assert [type(each) for each in played.of(AddToBacklog, Take, Look, GiveBack)] == [
         AddToBacklog,
         Take,
@@ -431,6 +438,24 @@ def test_a_wake_up_is_void_if_somebody_has_the_lease_and_stays_if_that_is_not_kn
     played = Played(a_wake_up())
     played.answers[AnswerWakeUp] = lambda _: answer
     assert played.play().run.ledger.kept_of_batch == ({"sqs-w"} if answer is None else set())
+
+
+def test_a_lease_under_terms_that_are_too_long_here_is_left_to_a_long_run_and_forgotten() -> None:
+    # Given a short run that is woken for a lease, whose subscriber may take longer than the run has
+    played, lease = Played(a_wake_up()), a_lease(Terms(limits=Limits(rate_per_s=2), longest_ms=LONG_MS))
+    played.leases.learn(("p", "u", "s"), lease.terms, NOW)
+    played.answers[AnswerWakeUp] = played.grants(lease)
+    played.play()
+    # Then nothing of its backlog is looked at, and what comes next is looked at anew
+    assert played.of(Look) == []
+    assert [each.to for each in played.of(GiveBack)] == [To.POLL]
+    assert played.leases.terms(("p", "u", "s")) is None
+
+
+def test_a_duplicate_is_attempted_if_the_first_order_was_not_to_be() -> None:
+    played = Played(an_order(), replace(an_order(), sqs_id="sqs-2", receipt_handle="h-2"))
+    played.follow["1"] = Following(Follow.ANOTHER)
+    assert played.play().attempted == ["1", "1"]
 
 
 def test_a_lease_whose_next_attempt_is_far_away_is_given_back_with_a_wake_up_for_then() -> None:
@@ -523,6 +548,36 @@ def test_a_run_receives_one_batch_once_an_answer_takes_half_a_second(ms: int, re
 )
 def test_a_run_receives_only_what_it_has_time_for(longest_ms: int, left_ms: int, receives: bool) -> None:
     assert bool(waiting_run(an_order(), longest_ms=longest_ms, left_ms=left_ms).receives) is receives
+
+
+def test_a_run_that_could_not_receive_does_not_try_again() -> None:
+    # Given an attempt that takes long, while the queue cannot be asked
+    played = Played(an_order())
+    happens = [(REFILL_AFTER_MS, Happened({})), (0, Happened({}, None, over=True)), (REFILL_AFTER_MS, Happened({}))]
+
+    def await_(each: Await) -> Happened:
+        if not happens:
+            return played._await(each)
+        silent_ms, happened = happens.pop(0)
+        played.now += silent_ms
+        return happened
+
+    played.answers[Await] = await_
+    assert (played.play().receives, played.attempted) == (1, ["1"])
+
+
+@pytest.mark.parametrize(("threads", "begun"), [(4 * MET_WITH, MET_WITH), (MET_WITH, MET_WITH // 2)])
+def test_a_subscriber_met_for_the_first_time_is_tried_with_the_free_half_of_the_threads(
+    monkeypatch: pytest.MonkeyPatch, threads: int, begun: int
+) -> None:
+    # Given a lease at a subscriber that nobody has asked before, for which much waits
+    monkeypatch.setattr(module, "AT_ONCE", threads)
+    lease = a_lease(Terms(limits=Limits(), longest_ms=10_000))
+    played = Played(*(an_order(str(each)) for each in range(2 * MET_WITH)), lane=Lane.SLOW)
+    played.answers[Take] = played.grants(lease, places=0)
+    # Then so many attempts begin before any has ended
+    kinds = [type(each) for each in played.play().done]
+    assert kinds[: kinds.index(Await)].count(Begin) == begun
 
 
 @pytest.mark.parametrize(("left_ms", "receives"), [(2 * LONG_MS, False), (2 * LONG_MS + 1, True)])
