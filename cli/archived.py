@@ -119,7 +119,7 @@ READERS: dict[str, tuple[Reads, ...]] = {
         Reads(f"FLOW#{_P}#.+", "TURN", _flow),
         Reads(f"LINE#{_P}#.+", ".+", _backlog),
         Reads(f"(WAITING|BEHIND)#{_P}#.+", ".+", _by(f"{_ENGINE}.dynamodb_subscribers:_decode_order")),
-        Reads(f"(FOUND|ACTIVITY|LISTED|VALUES)#{_P}(#.*)?", ".+"),
+        Reads(f"(FOUND|ACTIVITY|LISTED|VALUES|LEVELS)#{_P}(#.*)?", ".+"),
         Reads("ENDS#[a-z]+", f"[0-9]+#{_P}#.+", _by(f"{_ENGINE}.dynamodb_ends:_decode")),
         Reads("LINES#[0-9]+", f"{_P}#.+", _by(f"{_ENGINE}.dynamodb_subscribers:_decode_tended")),
         Reads("CIRCUITS#[0-9]+", f"{_P}#.+", _by(f"{_ENGINE}.dynamodb_subscribers:_decode_listed")),

@@ -49,7 +49,7 @@ TABLES: dict[str, tuple[Kind, ...]] = {
     "ScheduleTable": (
         Kind(
             what="health, turns, lines, backlogs, successors, statistics, search",
-            pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|ACTIVITY|LISTED|VALUES)#{_PROJECT}(#.*)?",
+            pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|ACTIVITY|LISTED|VALUES|LEVELS)#{_PROJECT}(#.*)?",
         ),
         Kind(what="searches of the past, tokens of servers", pk=f"(PAST|TOKEN)#{_PROJECT}(#.*)?", moves=False),
         Kind(what="ends of certificates and schemes", pk="ENDS#[a-z]+", sk=f"[0-9]+#{_PROJECT}#.*"),

@@ -55,6 +55,7 @@ ITEMS = [
     ("ScheduleTable", "ACTIVITY#{p}", "2026-11-20T05:00:00Z", {}),
     ("ScheduleTable", "LISTED#{p}#20800", "2-1#b", {}),
     ("ScheduleTable", "VALUES#{p}#20800#0#0", "2-1#b", {}),
+    ("ScheduleTable", "LEVELS#{p}", "20800#0#all", {}),
     ("ScheduleTable", "TOKEN#{p}#1", "app_1#ep_1", {}),
     ("ScheduleTable", "ENDS#ironmq", "001795000000000#{p}#q#s0#d", {}),
     ("ScheduleTable", "CIRCUITS#3", "{p}#uid#s0", {}),

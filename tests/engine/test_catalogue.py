@@ -33,7 +33,8 @@ def test_inserted_messages_are_found_by_what_is_in_them_and_nothing_blocks_them(
     for _ in range(2):
         cataloguer(catalogue, telemetry).run(batch, table="messages")
     # Then its message is there once
-    found = [*catalogue.with_value("p", DAY, "secret")]
+    (day,) = catalogue.days("p")
+    found = [*catalogue.with_value("p", day, "secret")]
     assert [(each.queue, each.queue_uid, each.message_id) for each in found] == [("orders", "u1", f"{10**18 + 1}")]
     assert [*catalogue.listed("p", DAY)] == found
     assert len(catalogue.chunks) == 1

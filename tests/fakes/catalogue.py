@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pushhub.engine.model.catalogue import COMMON, Chunk, Seen, digest
+from pushhub.engine.model.catalogue import COMMON, Chunk, Day, Seen, digest, is_crowded
 
 
 class FakeCatalogue:
@@ -22,11 +22,24 @@ class FakeCatalogue:
         """See the port."""
         return self._newest([s for each in self._of(project_id, day) for s in each.seen], before)
 
-    def with_value(self, project_id: str, day: int, value: str, before: str | None = None) -> Iterator[Seen]:
+    def days(self, project_id: str) -> Sequence[Day]:
+        """See the port. All chunks are at one level."""
+        crowded: dict[int, bool] = {}
+        for each in self.chunks.values():
+            if each.project == project_id:
+                crowded[each.day] = crowded.get(each.day, False) or is_crowded(each)
+        return [
+            Day(number=each, levels=(0,), crowded=(0,) if crowded[each] else ())
+            for each in sorted(crowded, reverse=True)
+        ]
+
+    def with_value(self, project_id: str, day: Day, value: str, before: str | None = None) -> Iterator[Seen]:
         """See the port."""
+        if not day.levels_of(value):
+            return iter(())
         wanted = digest(project_id, value)
         found: list[Seen] = []
-        for each in self._of(project_id, day):
+        for each in self._of(project_id, day.number):
             places = [place for value, place in each.postings if value == wanted]
             found += each.seen if COMMON in places else [each.seen[place] for place in places]
         return self._newest(found, before)

@@ -117,6 +117,26 @@ def test_a_search_that_takes_long_answers_and_continues(hub: Hub, monkeypatch: p
     assert [[each["message_id"] for each in page] for page in found[:3]] == [[each] for each in reversed(posted)]
 
 
+def test_a_search_whose_days_take_long_answers_between_them(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given messages of three days, and a table that takes as long for a day as a request may
+    posted: list[str] = []
+    for day in range(3):
+        hub.world.clock.advance(seconds=min(day, 1) * DAY_MS // 1000)
+        posted += post(hub, "orders", {"n": "X"})
+    with_value = hub.world.ports.catalogue.with_value
+
+    def slowly(*asked: Any) -> Any:
+        found = [*with_value(*asked)]
+        hub.world.clock.advance(seconds=LOOKS_MS / 1000)
+        return found
+
+    monkeypatch.setattr(hub.world.ports.catalogue, "with_value", slowly)
+    # When a value that nobody has is looked for, Then each request looks at one day, until the last says so
+    assert pages(hub, "/search", "found", value="y") == [[], [], []]
+    answer = hub.call("GET", "/search?value=y")
+    assert answer.body["after"] == f"~values#{hub.world.clock.now() // DAY_MS - 1}#"
+
+
 def test_what_is_deleted_is_neither_found_nor_listed(hub: Hub) -> None:
     deleted, kept = post(hub, "orders", *[{"n": "X"}] * 2)
     hub.call("DELETE", f"/queues/orders/messages/{deleted}", {})

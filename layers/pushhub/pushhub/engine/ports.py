@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.model.activity import Activity, SubscriberActivity
-    from pushhub.engine.model.catalogue import Chunk, Seen
+    from pushhub.engine.model.catalogue import Chunk, Day, Seen
     from pushhub.engine.model.circuit import Health, SubscriberKey
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
@@ -779,8 +779,15 @@ class Catalogue(Protocol):
             before: Only messages with lower ids.
         """
 
-    def with_value(self, project_id: str, day: int, value: str, before: str | None = None) -> Iterator[Seen]:
-        """Those that probably have a value, newest first, fetched lazily: a few may not have it."""
+    def days(self, project_id: str) -> Sequence[Day]:
+        """The days of which it has messages of a project, newest first."""
+
+    def with_value(self, project_id: str, day: Day, value: str, before: str | None = None) -> Iterator[Seen]:
+        """The messages of a day that probably have a value, newest first, fetched lazily: a few may not have it.
+
+        Args:
+            value: Or :data:`pushhub.engine.model.catalogue.LEFT_OUT`.
+        """
 
 
 class Finder(Protocol):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
-from pushhub.engine.model.catalogue import LEFT_OUT, Place, days_until, excerpt, place_of, sought
+from pushhub.engine.model.catalogue import DAY_MS, KEPT_DAYS, LEFT_OUT, Place, excerpt, place_of, sought
 from pushhub.engine.model.search import field_values, index_entries
 from pushhub.ironmq.lookup import Lookup, entry_of
 from pushhub.ironmq.model.finding import Hit, Hits
@@ -95,16 +95,26 @@ class Search(Component):
         entries, _ = self.index().find(project_id, value, MOST_NAMED)
         named = {(each.queue_uid, each.message_id) for each in entries}
         began = self.clock.now()
+        catalogue = self.catalogue()
+        days = [each for each in catalogue.days(project_id) if each.number >= began // DAY_MS - KEPT_DAYS]
         step, day_before, before = after.removeprefix(CONTINUED).split("#")
+        asked = 0
         for each_step in _STEPS[_STEPS.index(step) :]:
             key = sought(value) if each_step == _STEPS[0] else LEFT_OUT
-            for day in days_until(began):
-                if day_before and day > int(day_before):
+            for day in days:
+                if (day_before and day.number > int(day_before)) or not day.levels_of(key):
                     continue
-                for seen in self.catalogue().with_value(project_id, day, key, before or None):
+                if day.number != int(day_before or day.number):
+                    before = ""  # The day to continue with is gone meanwhile.
+                if asked and self.clock.now() - began >= LOOKS_MS:
+                    reading = (day.number + 1) * DAY_MS if each_step != _STEPS[0] else None
+                    following = f"{CONTINUED}{each_step}#{day.number}#{before}"
+                    return Hits(hits=hits, after=following, read_back_to=reading)
+                asked += 1
+                for seen in catalogue.with_value(project_id, day, key, before or None):
                     if len(hits) >= PER_PAGE or self.clock.now() - began >= LOOKS_MS:
                         # This one is looked at again.
-                        following = f"{CONTINUED}{each_step}#{day}#{int(seen.message_id) + 1}"
+                        following = f"{CONTINUED}{each_step}#{day.number}#{int(seen.message_id) + 1}"
                         reading = seen.accepted_at if each_step != _STEPS[0] else None
                         return Hits(hits=hits, after=following, read_back_to=reading)
                     if (seen.queue_uid, seen.message_id) in named:

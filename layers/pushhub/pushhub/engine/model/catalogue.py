@@ -105,6 +105,31 @@ class Chunk:
     postings: Sequence[tuple[int, int]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """A day of which the catalogue has messages of a project. Days without any are not asked for anything.
+
+    Attributes:
+        number: Days since 1970.
+        levels: How the values of its chunks are spread; only the store understands these.
+        crowded: Those of the chunks in which a message has values that are not in the catalogue.
+    """
+
+    number: int
+    levels: Sequence[int]
+    crowded: Sequence[int]
+
+    def levels_of(self, value: str) -> Sequence[int]:
+        """Where a value can be, or :data:`LEFT_OUT`."""
+        return self.crowded if value == LEFT_OUT else self.levels
+
+
+def is_crowded(chunk: Chunk) -> bool:
+    """Whether a message of a chunk has values that are not in the catalogue."""
+    wanted = digest(chunk.project, LEFT_OUT)
+    return any(value == wanted for value, _ in chunk.postings)
+
+
 def chunks_of(accepted: Iterable[Accepted], batch: str) -> Iterator[Chunk]:
     """The chunks of a batch.
 

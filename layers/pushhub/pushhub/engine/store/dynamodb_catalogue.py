@@ -6,10 +6,15 @@ item      pk                                            sk
 ========  ============================================  ===========================================
 messages  ``LISTED#{project}#{day}``                    ``{highest id}-{lowest id}#{batch}``
 values    ``VALUES#{project}#{day}#{level}#{bucket}``   the same
+levels    ``LEVELS#{project}``                          ``{day}#{level}#{all or crowded}``
 ========  ============================================  ===========================================
 
 A chunk's values are spread over 1, 4, 16, 64 or 256 items by their digest (levels 0 to 4), so that each item is about
 one KB, which is a write unit, and a search reads a small part of a day that was busy.
+
+The items ``levels`` say which levels the chunks of a day have, of all and of those that are crowded. So a search makes
+one query for these, and one for each level that is there, instead of one for each that could be. An environment writes
+each of them once, as it remembers which it has written: that costs next to nothing.
 """
 
 from __future__ import annotations
@@ -21,10 +26,26 @@ from typing import TYPE_CHECKING
 from pushhub.base import json_text
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.cloud.unreadable import decodes
-from pushhub.engine.model.catalogue import COMMON, DAY_MS, KEPT_DAYS, Chunk, Seen, digest, merged, names_of, read_names
+from pushhub.engine.model.catalogue import (
+    COMMON,
+    DAY_MS,
+    KEPT_DAYS,
+    Chunk,
+    Day,
+    Seen,
+    digest,
+    is_crowded,
+    merged,
+    names_of,
+    read_names,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 LEVELS = 5
 """Of spreading: a chunk's values are in 4 to the power of its level items."""
@@ -35,12 +56,34 @@ LEAST_BYTES = 900
 POSTING = 5
 """Bytes of a value: the last three of its digest, and its message's number in two."""
 
+MOST_REMEMBERED = 20_000
+"""Of the items that tell the levels, an environment remembers so many, which are some MB; then it begins anew."""
+
+_ALL, _CROWDED = "all", "crowded"
+
 
 class DynamoDBCatalogue(TableStore):
     """Implements :class:`pushhub.engine.ports.Catalogue`."""
 
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        super().__init__(client, table, clock)
+        self._told: set[tuple[str, str]] = set()
+
     def add(self, chunks: Sequence[Chunk]) -> None:
-        self._table.put_many([item for each in chunks for item in _items(each)])
+        told = {(each["pk"]["S"], each["sk"]["S"]): each for chunk in chunks for each in _levels_items(chunk)}
+        new = {key: item for key, item in told.items() if key not in self._told}
+        self._table.put_many([*new.values(), *(item for each in chunks for item in _items(each))])
+        if len(self._told) >= MOST_REMEMBERED:
+            self._told.clear()
+        self._told.update(new)
+
+    def days(self, project_id: str) -> Sequence[Day]:
+        found = self._table.items(
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues={":pk": text(_levels_key(project_id))},
+            ProjectionExpression="sk",
+        )
+        return _days(item["sk"]["S"] for item in found)
 
     def listed(self, project_id: str, day: int, before: str | None = None) -> Iterator[Seen]:
         found = self._table.items(
@@ -52,17 +95,19 @@ class DynamoDBCatalogue(TableStore):
         lists = ((_highest(item["sk"]["S"]), decode_seen(item)) for item in found if _begins(item["sk"]["S"], before))
         return merged(((highest, reversed(seen)) for highest, seen in lists), before)
 
-    def with_value(self, project_id: str, day: int, value: str, before: str | None = None) -> Iterator[Seen]:
+    def with_value(self, project_id: str, day: Day, value: str, before: str | None = None) -> Iterator[Seen]:
         wanted = digest(project_id, value)
         numbers: dict[str, set[int]] = {}
-        for level in range(LEVELS):
-            partition = _values_key(project_id, day, level, _bucket(wanted, level))
+        for level in day.levels_of(value):
+            partition = _values_key(project_id, day.number, level, _bucket(wanted, level))
             for item in self._table.items(
                 KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(partition)}
             ):
                 if _begins(item["sk"]["S"], before) and (found := _numbers(item, wanted)):
                     numbers.setdefault(item["sk"]["S"], set()).update(found)
-        lists = ((_highest(name), self._of_chunk(project_id, day, name, numbers[name])) for name in _newest(numbers))
+        lists = (
+            (_highest(name), self._of_chunk(project_id, day.number, name, numbers[name])) for name in _newest(numbers)
+        )
         return merged(lists, before)
 
     def _of_chunk(self, project_id: str, day: int, name: str, numbers: set[int]) -> Iterator[Seen]:
@@ -75,12 +120,37 @@ class DynamoDBCatalogue(TableStore):
         return (seen[each] for each in sorted(numbers, reverse=True) if each < len(seen))
 
 
+def _levels_items(chunk: Chunk) -> Iterator[Item]:
+    for which in (_ALL, _CROWDED) if is_crowded(chunk) else (_ALL,):
+        yield {
+            "pk": text(_levels_key(chunk.project)),
+            "sk": text(f"{chunk.day}#{_level(chunk)}#{which}"),
+            "ttl": _ttl(chunk.day),
+        }
+
+
+def _days(names: Iterable[str]) -> Sequence[Day]:
+    found: dict[int, dict[str, list[int]]] = {}
+    for name in names:
+        day, level, which = name.split("#")
+        found.setdefault(int(day), {_ALL: [], _CROWDED: []})[which].append(int(level))
+    return [Day(number=each, levels=found[each][_ALL], crowded=found[each][_CROWDED]) for each in sorted(found)[::-1]]
+
+
+def _level(chunk: Chunk) -> int:
+    size = len(chunk.postings) * POSTING
+    return max((each for each in range(LEVELS) if size >= LEAST_BYTES << 2 * each), default=0)
+
+
+def _ttl(day: int) -> Item:
+    return number((day + KEPT_DAYS + 2) * (DAY_MS // 1000))
+
+
 def _items(chunk: Chunk) -> Iterator[Item]:
-    ttl = number((chunk.day + KEPT_DAYS + 2) * (DAY_MS // 1000))
+    ttl = _ttl(chunk.day)
     listed = encode_seen(chunk.seen)
     yield {"pk": text(_list_key(chunk.project, chunk.day)), "sk": text(chunk.name), "ttl": ttl, **listed}
-    size = len(chunk.postings) * POSTING
-    level = max((each for each in range(LEVELS) if size >= LEAST_BYTES << 2 * each), default=0)
+    level = _level(chunk)
     buckets: dict[int, bytearray] = defaultdict(bytearray)
     for value, place in chunk.postings:
         buckets[_bucket(value, level)] += (value & 0xFFFFFF).to_bytes(3) + place.to_bytes(2)
@@ -127,6 +197,10 @@ def _list_key(project: str, day: int) -> str:
 
 def _values_key(project: str, day: int, level: int, bucket: int) -> str:
     return f"VALUES#{project}#{day}#{level}#{bucket}"
+
+
+def _levels_key(project: str) -> str:
+    return f"LEVELS#{project}"
 
 
 def _highest(name: str) -> str:
