@@ -288,9 +288,7 @@ def _tried(
 
 
 def _known(which: str, seed: int, processes: int) -> int:
-    """Look for known defects, each from its seed on, and print the table of docs/simulation.md; returns 1 when one is
-    not found.
-    """
+    """Look for known defects, each from its seed on, and print a table; returns 1 when one is not found."""
     chosen = known()
     if which.isdigit():
         chosen = random.Random(seed).sample(chosen, min(int(which), len(chosen)))

@@ -114,7 +114,7 @@ def share(of: int, all_of_them: int) -> str:
 
 
 def tables(outcomes: Sequence[Outcome]) -> list[str]:
-    """Lines for docs/simulation.md."""
+    """Lines of Markdown: what became of changes, by module, part and operator."""
     told = ["found" if each.verdict in NOTICED else each.verdict for each in outcomes]
 
     def rows(name: str, of: Sequence[str]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The three documents that this hub was made from, sentence by sentence, each with the tests that hold it.
 
 The sentences stand in the files beside this one, shortened or in their own words. ``python -m tests.seeds.table``
-writes the tables in ``docs/testing.md``.
+writes the tables in ``sentences.md`` beside it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import yaml
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent
-PAGE = TESTS.parent / "docs" / "testing.md"
+PAGE = HERE / "sentences.md"
 BEGIN = "<!-- sentences: written by tests.seeds.table -->\n"
 END = "<!-- end of sentences -->\n"
 
