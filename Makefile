@@ -32,7 +32,7 @@ IN_TWO := -n 2 --dist loadfile --max-worker-restart 0
 
 # Which command runs a test is seen from its folder: these are left to `make test-all`, and `make test` runs all others,
 # tests/paths on a running stack, and the rest, which need none, in two processes.
-LONG := browser contract exhaustive functions glue local sam simulation stack
+LONG := browser contract exhaustive functions glue local operating sam simulation stack
 UNIT := $(addprefix tests/,$(filter-out $(LONG) paths fakes __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))))
 # Rules, shapes and descriptions: what a slip breaks first, in seconds.
 FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/notifications/wire tests/template tests/web/test_callers.py
@@ -113,7 +113,7 @@ test-paths: environments report-environment sam-environment browser-environment 
 	@$(WITH_PLAYWRIGHT) $(PYTHON) -m pytest -q --durations 10 $(IN_TWO) tests/paths
 
 test-long: environments ## stores and functions against stand-ins of AWS, every value, every call that can fail, the local runner, the simulator
-	@nice -n 5 $(PYTEST) --durations 10 $(IN_TWO) tests/contract tests/exhaustive tests/functions tests/local tests/simulation
+	@nice -n 5 $(PYTEST) --durations 10 $(IN_TWO) tests/contract tests/exhaustive tests/functions tests/local tests/operating tests/simulation
 
 test-stack: environments report-environment ## tests on a running stack
 	@$(PYTHON) -m pytest -q --durations 15 $(IN_TWO) tests/stack

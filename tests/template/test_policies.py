@@ -50,7 +50,7 @@ WILDCARDS = {
 
 
 OPERATORS = "OperatorRole"
-"""Assumed by persons; tests/cli/test_rights.py compares its rights with what their commands call."""
+"""Assumed by persons; tests/operating/test_rights.py compares its rights with what their commands call."""
 OF_OPERATORS = [
     {"lambda:ListEventSourceMappings"},
     # On the functions that read streams only, by a condition

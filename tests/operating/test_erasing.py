@@ -18,9 +18,9 @@ import pytest
 from cli.__main__ import run
 from cli.erasing import NOTED_PROJECTS, NOTES, SETTLED_MS, TAKEN_OUT
 from cli.holdings import BODIES, NOBODY, RECORDS, TABLES, owner
-from tests.cli.stored_items import content
 from tests.cloud import aws_services as aws
 from tests.notifications.store import aws_notifications
+from tests.operating.stored_items import content
 
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock

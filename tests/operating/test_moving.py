@@ -16,10 +16,10 @@ from cli.__main__ import run
 from cli.carried import MANIFEST, Folder
 from cli.erasing import SETTLED_MS
 from cli.holdings import BODIES, TABLES, moving
-from tests.cli import test_erasing
-from tests.cli.stored_items import content
-from tests.cli.test_erasing import DAY, NAMES, NOW, OTHER, OUTPUTS, RECORDS_BUCKET, Hub, Killed
 from tests.cloud import aws_services as aws
+from tests.operating import test_erasing
+from tests.operating.stored_items import content
+from tests.operating.test_erasing import DAY, NAMES, NOW, OTHER, OUTPUTS, RECORDS_BUCKET, Hub, Killed
 
 from cli import exporting
 from pushhub.base.gates import ClientCertificate

@@ -9,11 +9,11 @@ import boto3
 import pytest
 from cli.former_keys import former_key_checks
 from cli.operator import Deployment
-from tests.cli import test_doctor, test_reseal
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
 from tests.cloud import aws_services as aws
 from tests.contract.samples import PROJECT
+from tests.operating import test_doctor, test_reseal
 
 stack = test_reseal.stack
 account = test_doctor.account

@@ -24,14 +24,14 @@ from cli.erasing import SETTLED_MS
 from cli.operator import Deployment
 from cli.restoring import TABLES
 from cli.rights import FUNCTIONS, KEYS, READERS, RIGHTS, ROLES, SET_ASIDE, Right, covers, documented
-from tests.cli import test_doctor, test_erasing, test_rebuild, test_reseal
 from tests.cli.aws_calls import WITH_THEIR_OWN, Calls
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
-from tests.cli.test_erasing import NAMES, OUTPUTS, RECORDS_BUCKET, Hub
-from tests.cli.test_moving import Mover
 from tests.cloud import aws_services as aws
 from tests.contract.samples import message
+from tests.operating import test_doctor, test_erasing, test_rebuild, test_reseal
+from tests.operating.test_erasing import NAMES, OUTPUTS, RECORDS_BUCKET, Hub
+from tests.operating.test_moving import Mover
 from tests.template.cloudformation import deployed, of_type, references, resources, source, whole
 
 from pushhub.base.times import iso_time

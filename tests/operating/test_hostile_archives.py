@@ -16,10 +16,10 @@ import pytest
 from cli.archived import READERS
 from cli.carried import MANIFEST, Folder
 from cli.holdings import TABLES
-from tests.cli import test_erasing, test_moving
-from tests.cli.test_erasing import NAMES, OTHER
-from tests.cli.test_moving import Mover, write_records
 from tests.cloud.test_unreadable import DECODERS
+from tests.operating import test_erasing, test_moving
+from tests.operating.test_erasing import NAMES, OTHER
+from tests.operating.test_moving import Mover, write_records
 
 from cli import archived
 from pushhub.engine.tokens import token_hash

@@ -10,8 +10,8 @@ import click
 import pytest
 from botocore.exceptions import ClientError
 from cli.__main__ import run
-from tests.cli import test_erasing
-from tests.cli.test_erasing import NOW, OTHER, RECORDS_BUCKET, Hub
+from tests.operating import test_erasing
+from tests.operating.test_erasing import NOW, OTHER, RECORDS_BUCKET, Hub
 
 from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import S3AuditTrail
