@@ -62,6 +62,7 @@ _ENDPOINT = Members(
         **_TIMES,
         "id": "it becomes the uid if there is none",
         "version": "a number that only the oldest clients send, and nobody reads",
+        "health": "how it is doing there",
     },
 )
 _CLOUD_EVENTS = Members(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,10 +13,11 @@ from tests.contract.samples import OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.search import FakeSearchIndex
 
+from pushhub.base.errors import Unreadable
 from pushhub.engine.model.catalogue import DAY_MS, LEAST_VALUES, LEFT_OUT, Accepted, chunks_of
 from pushhub.engine.ports import Catalogue
 from pushhub.engine.store import dynamodb_catalogue
-from pushhub.engine.store.dynamodb_catalogue import DynamoDBCatalogue
+from pushhub.engine.store.dynamodb_catalogue import DynamoDBCatalogue, decode_seen
 from pushhub.ironmq.search import Search
 
 DAY = 20_800
@@ -150,3 +152,10 @@ def test_what_tells_the_levels_is_written_once(monkeypatch: pytest.MonkeyPatch) 
         counted.client.calls.clear()
         counted.catalogue.add([*chunks_of([on_day(counted.today - 1, 1)], "a-5")])
         assert written() == ["LEVELS", "LISTED", "VALUES"]
+
+
+def test_a_list_that_unpacks_to_more_than_any_store_writes_is_not_unpacked() -> None:
+    # Given an item of a few hundred bytes, as an import could bring it
+    bomb = zlib.compress(b"[" + b" " * 50_000_000 + b"]", 9)
+    with pytest.raises(Unreadable):
+        decode_seen({"pk": {"S": "LISTED#p#1"}, "sk": {"S": "2-1#b"}, "m": {"B": bomb}})

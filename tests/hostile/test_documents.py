@@ -33,7 +33,7 @@ from pushhub.base.errors import HubError
 from pushhub.base.oauth import TokenRefused, read_token
 from pushhub.base.steps import Steps
 from pushhub.base.verdict import Answer
-from pushhub.engine.model import search
+from pushhub.engine.model import catalogue, search
 from pushhub.engine.store import s3_past
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.store._items import decode_parameter
@@ -320,6 +320,7 @@ PLACES: Mapping[str, Driver] = {
         "p",
         credentials(),
     ),
+    "pushhub.engine.model.catalogue._parsed": catalogue._parsed,
     # The command line: files, and what other servers answer
     "cli.carried.Folder.lines": lambda body: folder("a.gz", lambda place: place.lines("a.gz"))(gzip.compress(body)),
     "cli.carried.Folder.state": folder("begun.json", Folder.state),

@@ -18,11 +18,14 @@ import click
 import pytest
 from cli.__main__ import COMMANDS, main
 from local.place import REPOSITORY
+from tests.cli import conftest
 from tests.cli.served_hub import TOKEN, ServedHub
 from tests.cli.test_webhooks import with_endpoints
 from tests.engine.world import PROJECT as PROJECT_ID
 from tests.fakes.private_keys import identity
 from tests.fakes.verifier import symmetric
+
+hub = conftest.hub
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 

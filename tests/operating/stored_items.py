@@ -18,6 +18,7 @@ from pushhub.engine.model.queue import Queue
 from pushhub.engine.store._delivery_items import encode_delivery
 from pushhub.engine.store._message_items import encode_fields
 from pushhub.engine.store._queue_items import encode_queue
+from pushhub.engine.store.dynamodb_catalogue import encode_seen
 from pushhub.engine.store.dynamodb_subscribers import _encode_health
 from pushhub.hub.model.log import LoggedMessage
 from pushhub.hub.model.mapping import ServiceMapping
@@ -52,6 +53,8 @@ def content(table: str, pk: str, sk: str) -> dict[str, Any]:
         return _QUEUE
     if table == "ConfigTable" and pk == "ALERTS":
         return _alert()
+    if table == "ScheduleTable" and pk.startswith("LISTED#"):
+        return encode_seen([])
     if table == "BacklogsTable" and sk == "HEAD":
         return _HEAD
     for (where, key), (kind, encode) in ENCODERS.items():

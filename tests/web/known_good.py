@@ -234,6 +234,20 @@ IRONMQ = {
     ),
     "ironmq.show_past_search": Good(_past_search, query={"after": ""}),
     "ironmq.search": Good(query={"value": "4711", "after": ""}),
+    "ironmq.list_events": Good(
+        query={
+            "kind": "queue",
+            "of": "q",
+            "in_state": "delivered",
+            "subscriber": "s",
+            "type": "order.paid",
+            "since": iso_time(_HOUR),
+            "until": iso_time(_HOUR + HOUR_MS),
+            "limit": "10",
+            "after": "",
+        }
+    ),
+    "ironmq.show_overview": Good(query={"previous": ""}),
     "ironmq.show_outages": Good(query={"queue": "q", "subscriber": "s"}),
     "ironmq.show_report": Good(),
     "ironmq.list_changes": Good(query={"after": "2026-11-18T11:00:00.000Z-e63e39bb267dbe46"}),

@@ -62,6 +62,12 @@ MOST_REMEMBERED = 20_000
 _ALL, _CROWDED = "all", "crowded"
 
 
+MOST_UNPACKED = 4_000_000
+"""Bytes of the longest list of a chunk: a thousand messages with the longest names. An item that unpacks to more is
+nothing that a store has written.
+"""
+
+
 class DynamoDBCatalogue(TableStore):
     """Implements :class:`pushhub.engine.ports.Catalogue`."""
 
@@ -171,7 +177,11 @@ def encode_seen(seen: Sequence[Seen]) -> Item:
 @decodes
 def decode_seen(item: Item) -> Sequence[Seen]:
     """The messages of a chunk from its item."""
-    return read_names(json_text.stored(zlib.decompress(bytes(item["m"]["B"]))))
+    unpacking = zlib.decompressobj()
+    text = unpacking.decompress(bytes(item["m"]["B"]), MOST_UNPACKED)
+    if not unpacking.eof:
+        raise ValueError("a chunk is larger than any that is written")
+    return read_names(json_text.stored(text))
 
 
 @decodes
