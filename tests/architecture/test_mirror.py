@@ -17,6 +17,7 @@ OF_OTHER_CODE = {
     "functions": "functions",
     "glue": "glue_jobs",
     "local": "local",
+    "operating": "cli",
     "simulation": "simulation",
     "template": "template.yaml",
 }
