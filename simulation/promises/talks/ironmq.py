@@ -63,7 +63,7 @@ def refusals(talk: Talk) -> None:
         ("GET", "/queues/none/messages", None),
         ("DELETE", "/queues/none/messages", {}),
         ("POST", "/queues/none/subscribers", {"subscribers": [{"name": "a", "url": "https://a.example/"}]}),
-        ("GET", "/queues/none/paused", None),
+        ("GET", "/queues/none/health", None),
     ):
         talk.ask(method, path, body, status=404, shows=NO_QUEUE)
     for method, path, body in (
@@ -601,8 +601,13 @@ def paused(talk: Talk) -> None:
     """A paused subscriber is sent nothing; what waits for it comes when it is resumed."""
     came = talk.listen("talk-rest.example", lambda _: (200, b""))
     rest = {"name": "rest", "url": "https://talk-rest.example/in"}
+
+    def doing(state: str, waiting: int) -> dict[str, Any]:
+        health = {"state": state, "waiting": waiting, "complete": True}
+        return {"waiting": waiting, "complete": True, "subscribers": [{"name": "rest", "health": health}]}
+
     talk.ask("PUT", "/queues/held", {"queue": {"push": {"subscribers": [rest]}}})
-    talk.ask("GET", "/queues/held/paused", shows={"subscribers": []})
+    talk.ask("GET", "/queues/held/health", shows=doing("delivering", 0))
     talk.ask("POST", "/queues/held/pause", {"subscriber": "none"}, status=404)
     talk.ask("POST", "/queues/held/pause", {"subscriber": "rest"}, shows={"msg": "Paused"})
     talk.ask("GET", "/queues/held", shows={"queue": {"push": {"subscribers": [{"paused": True}]}}})
@@ -610,11 +615,11 @@ def paused(talk: Talk) -> None:
     ids = talk.ask("POST", "/queues/held/messages", {"messages": [{"body": "a"}, {"body": "b"}]}, status=201)["ids"]
     talk.sleep(3 * MINUTE)
     talk.came("nothing", [], came)
-    talk.ask("GET", "/queues/held/paused", shows={"subscribers": [{"name": "rest", "held": 2, "complete": True}]})
+    talk.ask("GET", "/queues/held/health", shows=doing("paused", 2))
     talk.ask("POST", "/queues/held/resume", {"subscriber": "rest"}, shows={"msg": "Resumed"})
     talk.sleep(3 * MINUTE)
     talk.came("what waited", ids, sorted(each.headers["iron-message-id"] for each in came))
-    talk.ask("GET", "/queues/held/paused", shows={"subscribers": []})
+    talk.ask("GET", "/queues/held/health", shows=doing("delivering", 0))
     talk.ask("DELETE", "/queues/held")
 
 
