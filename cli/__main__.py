@@ -46,6 +46,7 @@ COMMANDS = {
     "post": ("commands.post:post", "Post a message, or one for each line of a file"),
     "search": ("commands.search:search", "Find messages, now or in the past"),
     "events": ("commands.search:events", "List what was accepted, newest first"),
+    "attempts": ("commands.messages:attempts", "List the attempts to push a message"),
     "tail": ("commands.tail:tail", "Show what is happening (for operators)"),
     "listen": ("commands.listen:listen", "Forward the messages of a topic to a program"),
     "topics": ("commands.topics:topics", "What waits for the subscribers of topics"),

@@ -1,4 +1,4 @@
-"""``pushhub retry``, ``replay``, ``expunge``: a person's decisions about messages."""
+"""``pushhub retry``, ``replay``, ``expunge``: a person's decisions about messages; ``attempts``: what came of them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,24 @@ MOST_PAGES = 100_000
 REFUSED = "refused"
 PROGRESS_EVERY = 20
 """Messages after which a person who waits is told how far it is."""
+
+
+@click.command(cls=Command)
+@click.argument("queue", type=QUEUE_NAME)
+@click.argument("message")
+@click.pass_obj
+def attempts(hub: HubOptions, *, queue: str, message: str) -> None:
+    """List the attempts to push a MESSAGE of a QUEUE, oldest first, with the beginning of what was answered."""
+    rest = hub.rest()
+    told = rest.call("GET", rest.queue(queue, f"/messages/{segment(message)}/attempts"))
+    hub.show(
+        {"subscriber": text(each, "subscriber_name")}
+        | {name: number(each, name) for name in ("number", "status_code", "took_ms")}
+        | {name: text(each, name) for name in ("started_at", "result", "msg", "answer")}
+        for each in sections(told, "attempts")
+    )
+    if forgotten := number(fields(told), "forgotten"):
+        hub.note(f"{forgotten} older attempts are in the delivery records only")
 
 
 def _app(app: str, rest: str = "") -> str:

@@ -16,6 +16,7 @@ from pushhub.base.credentials import (
     place_of,
     revealed,
     user_of,
+    without_credentials,
 )
 
 
@@ -70,3 +71,19 @@ def test_names_of_secrets(name: str) -> None:
 @pytest.mark.parametrize("name", ["since", "shop_name", "x-op", "quantity", "limit"])
 def test_other_names(name: str) -> None:
     assert not named_like_a_secret(name)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b"ok", b"ok"),
+        (b"you sent hunter22 as key", b"you sent ******** as key"),
+        (b"a token: Bearer abc.def-123", b"a token: Bearer ********"),
+        (b"/u/tenant:pa%20ssword", b"/u/********"),
+        (b"pa ssword", b"********"),
+        (b"application/json of abc", b"application/json of abc"),
+    ],
+)
+def test_an_answer_that_says_what_it_was_sent_is_hidden_there(body: bytes, shown: bytes) -> None:
+    headers = {"X-Key": "hunter22", "Accept": "application/json", "X-Short": "abc"}
+    assert without_credentials(body, "https://tenant:pa%20ssword@shop.example/in", headers) == shown

@@ -325,7 +325,17 @@ def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorde
     dialog.get_by_role("button", name="Send again").click()
     good.wait(2)
     expect(life.get_by_text("Requested by a person.")).to_be_visible()
-    assert console.violations() == []
+    # And two of its attempts stand side by side
+    compared = page.get_by_role("region", name="Two attempts compared")
+    expect(compared.get_by_text("HTTP 200").first).to_be_visible()
+    # And its request to an endpoint can be repeated by hand
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.get_by_role("button", name=f"Copy as curl for {good.url}").click()
+    copied = page.evaluate("window.copied")
+    assert copied.startswith("curl -X POST")
+    assert copied.endswith(f"'{good.url}'")
+    assert """--data-raw '{"note":"<script>alert(1)</script>"}'""" in copied
+    assert (console.too_wide(), console.violations()) == (False, [])
     # When its content is expunged, then nobody can read it any more
     page.get_by_role("button", name="Expunge").click()
     page.get_by_role("dialog").get_by_role("button", name="Expunge").click()

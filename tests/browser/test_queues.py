@@ -83,6 +83,14 @@ def test_a_message_is_sent_again_to_the_one_subscriber_that_gave_it_up(console: 
     expect(page.get_by_role("img", name="billing: delivered")).to_be_visible()
     expect(page.get_by_role("button", name="Send again")).to_have_count(0)
     assert (len(down.wait(2)), len(good.wait())) == (2, 1)
+    # And its last two attempts stand side by side, with what differs marked
+    compared = page.get_by_role("region", name="Two attempts compared")
+    expect(compared.locator("mark").filter(has_text="HTTP 500")).to_be_visible()
+    expect(compared.locator("mark").filter(has_text="HTTP 200")).to_be_visible()
+    page.get_by_label("This one", exact=True).select_option(label="billing, attempt 2")
+    expect(page.get_by_text("They are alike.")).to_be_visible()
+    expect(compared.locator("mark")).to_have_count(0)
+    assert (console.too_wide(), console.violations()) == (False, [])
     # And a copy for all is posted only after a question that says to how many
     page.get_by_role("button", name="Post a copy").click()
     page.get_by_role("dialog", name="Post a copy to 2 subscribers?").get_by_role("button", name="Cancel").click()

@@ -44,6 +44,13 @@ def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
     life = page.get_by_role("list", name="History")
     expect(life.get_by_text("Attempt 1: HTTP 500")).to_be_visible()
     expect(life.get_by_text("Waits for a person")).to_be_visible()
+    # And its request can be repeated by hand
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.get_by_role("button", name="Copy as curl").click()
+    copied = page.evaluate("window.copied")
+    assert "-H 'X-Augury-Token: ********'" in copied
+    assert '"message":"order:new"' in copied
+    assert copied.endswith(f"'{service.url}'")
     # When it is tried again from there, then the service gets it again
     page.get_by_role("button", name="Try now").click()
     service.wait(2)

@@ -36,6 +36,7 @@ READS = {
     "frames show": "gets",
     "topics": "gets",
     "health": "reads how subscribers are doing",
+    "attempts": "gets",
     "events": "gets",
     "search": "reads the index, or the records: its POST starts a query that changes nothing",
     "tail": "reads the records",

@@ -11,6 +11,7 @@ from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
 from tests.cli.test_queues import peeked
 from tests.engine.world import PROJECT
+from tests.fakes.sender import Reply
 
 from pushhub.hub.model.mapping import ServiceOptions
 
@@ -207,3 +208,17 @@ def test_a_message_of_a_queue_is_removed(hub: ServedHub, typed: Typed) -> None:
     assert peeked(hub, "q") == []
     typed("expunge", posted["id"], "--queue", "q", "--yes", code=1)
     typed("expunge", posted["id"], "--yes", code=2)
+
+
+def test_the_attempts_of_a_message_are_listed_with_their_answers(hub: ServedHub, typed: Typed) -> None:
+    world = given_up(hub, 1)
+    world.sender.script(SHOP, Reply(status_code=500, body=b"no room"))
+    posted = typed.json("post", "orders", "one")[0]
+    world.run(seconds=10)
+    found = {each["subscriber"]: each for each in typed.json("attempts", "orders", posted["id"])}
+    assert (found["shop"]["status_code"], found["shop"]["answer"], found["shop"]["result"]) == (
+        500,
+        "no room",
+        "failed",
+    )
+    assert (found["crm"]["number"], found["crm"]["answer"], found["crm"]["result"]) == (1, "", "delivered")

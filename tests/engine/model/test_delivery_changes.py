@@ -27,6 +27,7 @@ from pushhub.engine.model.delivery import (
     ask_for_try,
     close,
     counts_as_it_is,
+    known_attempts,
     merge_attempt,
     next_step,
     opening,
@@ -735,3 +736,32 @@ def test_retries_that_remain_are_counted_as_ironmq_counts_them() -> None:
     assert retries_remaining(to_one(tries=0), Exponential(base_s=1, cap_s=1)) == 0
     for state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED):
         assert retries_remaining(close(to_one(tries=0), state, START), POLICY) == 0
+
+
+def answered(delivery: Delivery, *bodies: str) -> Delivery:
+    for place, body in enumerate(bodies):
+        answer = replace(an_answer(500, at=START + 1000 * place), body=body.encode())
+        delivery = after_attempt(delivery, answer, Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0)
+    return delivery
+
+
+def said(delivery: Delivery) -> list[str]:
+    return [each.answer for each in known_attempts(delivery)]
+
+
+def test_answers_are_kept_as_long_as_there_is_room_for_them_the_newest_first() -> None:
+    # Short ones are all kept, and of a long one the beginning
+    assert said(answered(to_one(last=None), "é" * 200)) == ["é" * 150]
+    assert said(answered(to_one(last=None), "a", "b", "é" * 100)) == ["a", "b", "é" * 100]
+    # Long ones that differ leave no room for those before
+    many = said(answered(to_one(last=None), *(str(each) * 200 for each in range(5))))
+    assert many == ["", "", "", "", "4" * 200]
+    # In an outage one answer is like the other: that takes the room of one
+    assert said(answered(to_one(last=None), *["x" * 120] * 5)) == ["x" * 120] * 5
+    # However many there are, the last one's beginning is kept
+    sixty = said(answered(to_one(last=None), *(f"{each}-" + "x" * 400 for each in range(60))))
+    assert sixty[-2:] == ["", "59-" + "x" * 97]
+    # Other protocols have logs of their own
+    others = answered(to_one(last=None, queue="svix/app_1"), "a")
+    assert others.last is not None
+    assert others.last.answer == ""

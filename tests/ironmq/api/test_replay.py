@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.engine.world import PROJECT
+from tests.fakes.sender import Reply
 from tests.ironmq.api.hub import Hub
 
 from pushhub.base.times import epoch_ms, iso_time
@@ -132,6 +133,49 @@ def test_every_attempt_is_shown_with_its_time_answer_and_duration() -> None:
     assert told["attempts"] == sorted(told["attempts"], key=lambda each: each["started_at"])
     assert told["forgotten"] == 0
     assert hub.call("GET", f"{QUEUE}/messages/1/attempts").status == 404
+
+
+def test_the_beginning_of_each_answer_is_shown_without_what_opens_the_subscriber() -> None:
+    # Given a subscriber with a password and a key, which echoes them, and then answers at length
+    hub = Hub()
+    url = "https://me:s3cret-word@shop.example/in"
+    shop = {"name": "shop", "url": url, "headers": {"X-Api-Key": "k/1234567"}}
+    push = {"subscribers": [shop], "retries": 5, "retries_delay": 60}
+    hub.call("PUT", QUEUE, {"queue": {"type": "multicast", "push": push}})
+    echo = b'{"error": "no", "key": "k\\/1234567", "sent": "Basic bWU6czNjcmV0", "who": "me:s3cret-word"}'
+    hub.world.sender.script(
+        url,
+        Reply(status_code=503, body=echo),
+        Reply(error_class="timeout"),
+        Reply(status_code=200, body=b"\xff" * 20),
+    )
+    [posted] = hub.call("POST", f"{QUEUE}/messages", {"messages": [{"body": "one"}]}).body["ids"]
+    hub.world.run(seconds=400)
+    first, second, third = hub.call("GET", f"{QUEUE}/messages/{posted}/attempts").body["attempts"]
+    assert first["answer"] == '{"error": "no", "key": "********", "sent": "Basic ********", "who": "********"}'
+    assert second["answer"] == ""
+    assert third["answer"] == "\ufffd" * 20
+
+
+def test_a_subscriber_without_a_name_is_sent_again_what_it_missed_by_its_id() -> None:
+    # Given two subscribers without a name, of which the second gave up
+    hub = Hub()
+    push = {"subscribers": [{"name": "", "url": CRM}, {"name": "", "url": SHOP}], "retries": 0}
+    hub.call("PUT", QUEUE, {"queue": {"type": "multicast", "push": push}})
+    hub.world.sender.script(SHOP, 500)
+    post(hub, 1)
+    (event,) = hub.call("GET", "/events").body["events"]
+    (missed,) = [each for each in event["deliveries"] if each["state"] == "exhausted"]
+    assert missed["subscriber_name"] == SHOP
+    # When it is sent again to that id, Then only that one gets it
+    hub.world.sender.script(SHOP, 200)
+    before = len(hub.world.sender.requests_to(CRM))
+    told = replay(hub, subscriber=missed["subscriber_id"], message_ids=[event["message_id"]])
+    hub.world.run(seconds=5)
+    assert told["replayed"] == 1
+    assert len(hub.world.sender.requests_to(SHOP)) == 2
+    assert len(hub.world.sender.requests_to(CRM)) == before
+    assert hub.call("POST", f"{QUEUE}/replay", {"subscriber": "nobody"}).status == 404
 
 
 def test_of_very_many_attempts_the_newest_are_known(hub: Hub) -> None:

@@ -5,6 +5,7 @@ import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import * as webhooks from "../webhooks.js";
 import { above, ENDPOINT, endpointOf } from "./applications.js";
+import { Compared, curl } from "./attempts.js";
 import { Certificate, gatesOfEndpoint, Tokens } from "./gates.js";
 import { Outages } from "./outages.js";
 import { headersOf } from "./queues.js";
@@ -237,7 +238,8 @@ export function WebhookMessage({ segments: [app, , id] }) {
         <div class="stack">
           <${Card} title="Where it goes">
             ${destinations.length ? html`<${FanOut} from=${message.eventType} branches=${destinations.map((each) => ({ name: each.url, state: stateOf(each), detail: each.status === 0 || isWell(each.health) ? (each.nextAttempt ? "a retry is planned" : "") : each.health.text }))} />` : html`<p class="hint">No endpoint wanted it.</p>`}
-            <div class="actions">${destinations.filter((each) => !webhooks.tenantsOwn(each.url)).map((each) => html`<${Confirmed} key=${each.id} kind="long" name="Send again to ${shorten(each.url, 40)}" sure="Send again" question="Send this message again to ${shorten(each.url, 60)}?" detail="Once, at once. No other endpoint gets it." onSure=${() => resend(each.id)} />`)}</div>
+            <div class="actions">${destinations.filter((each) => !webhooks.tenantsOwn(each.url)).map((each) => html`<${Confirmed} key=${each.id} kind="long" name="Send again to ${shorten(each.url, 40)}" sure="Send again" question="Send this message again to ${shorten(each.url, 60)}?" detail="Once, at once. No other endpoint gets it." onSure=${() => resend(each.id)} />`)}
+              ${destinations.map((each) => [each, command(message, each)]).filter(([, text]) => text).map(([each, text]) => html`<${Copy} key=${each.id} text=${text} name=${destinations.length > 1 ? `Copy as curl for ${shorten(each.url, 40)}` : "Copy as curl"} />`)}</div>
           <//>
           <${Card} title="Payload" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
             <${Facts} of=${[["Id", html`<span class="mono">${message.id}</span>`], ["Event id", message.eventId], ["Channels", (message.channels ?? []).join(", ")]]} />
@@ -246,6 +248,7 @@ export function WebhookMessage({ segments: [app, , id] }) {
         </div>
         <${Card} title="History"><${Timeline} label="History" items=${timeline(message, attempts, destinations)} /><//>
       </div>
+      <${Compared} attempts=${comparable(attempts, destinations)} />
     <//>`}<//>
   <//>`;
 }
@@ -260,9 +263,30 @@ function identity(attempt) {
   return said.filter(Boolean).map((each) => `${each} `).join("");
 }
 
+/** The request to an endpoint as a command, without signatures and the headers of its own; null where there is none. */
+const command = (message, { url }) => (webhooks.tenantsOwn(url) ? null : curl(url, { "Content-Type": "application/json", "webhook-id": message.id }, JSON.stringify(message.payload)));
+
+const oldestFirst = (attempts) => [...attempts].sort((a, b) => a.timestamp.localeCompare(b.timestamp));
+
+/** Attempts as they are compared. */
+function comparable(attempts, destinations) {
+  const urls = Object.fromEntries(destinations.map((each) => [each.id, each.url]));
+  return oldestFirst(attempts).map((each) => {
+    const url = urls[each.endpointId] ?? each.url;
+    return {
+      of: each.endpointId,
+      name: `${shorten(url, 40)}, ${new Date(each.timestamp).toLocaleString()}`,
+      facts: {
+        Endpoint: url, Began: new Date(each.timestamp).toLocaleString(), Took: `${each.responseDurationMs.toLocaleString()} ms`, Status: answered(each),
+        Result: stateOf(each), "Shown of who asks": identity(each).trim(), Answer: each.response ?? "",
+      },
+    };
+  });
+}
+
 function timeline(message, attempts, destinations) {
   const urls = Object.fromEntries(destinations.map((each) => [each.id, each.url]));
-  const made = [...attempts].sort((a, b) => a.timestamp.localeCompare(b.timestamp)).map((each) => ({
+  const made = oldestFirst(attempts).map((each) => ({
     kind: stateOf(each) === "success" ? "good" : "bad",
     what: `${urls[each.endpointId] ?? each.url}: ${answered(each)}`,
     at: each.timestamp,

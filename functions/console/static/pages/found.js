@@ -21,7 +21,7 @@ const GIVEN_UP = { queue: ["exhausted"], application: ["exhausted", "held"], sto
 export const owed = (one) => one.deliveries.filter((each) => GIVEN_UP[one.kind]?.includes(each.state));
 
 const AGAIN = {
-  queue: (one, to) => ironmq.replay(one.queue, { subscriber: to.subscriber_name, message_ids: [one.message_id] }),
+  queue: (one, to) => ironmq.replay(one.queue, { subscriber: to.subscriber_id, message_ids: [one.message_id] }),
   application: (one, to) => webhooks.messages.resend(one.application, one.message_id, to.subscriber_id),
   store: (one) => hub.decide(one.message_id, "attempt_now"),
 };

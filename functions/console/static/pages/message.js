@@ -3,6 +3,7 @@ import * as ironmq from "../ironmq.js";
 import { Badge, Body, Card, Confirmed, Copy, counted, duration, Facts, FanOut, Loaded, Page, Table, Time, Timeline, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html } from "../view.js";
+import { Compared, curl } from "./attempts.js";
 
 export function QueueMessage({ segments: [name, , id] }) {
   const message = useLoad(async (signal) => {
@@ -47,6 +48,7 @@ export function QueueMessage({ segments: [name, , id] }) {
           <${Timeline} label="History" items=${life(id, shown.push_statuses, queue, made)} />
         <//>`}
       </div>
+      <${Compared} attempts=${comparable(made)} />
       ${!shown.push_statuses && html`<${Card} title="In the queue"><${Facts} of=${[["Reserved", `${shown.reserved_count} times`]]} /><//>`}
     <//>`}<//>
   <//>`;
@@ -59,29 +61,30 @@ const copyQuestion = (queue) => {
 
 const answerOf = (status) => (status.status_code === undefined ? "" : status.status_code ? `HTTP ${status.status_code}` : "no answer");
 
-const quoted = (text) => `'${String(text).replaceAll("'", "'\\''")}'`;
+/** The request to a subscriber as a command; null where there is none. */
+const curlOf = (subscriber, shown) => (shown.body_base64 === undefined ? curl(subscriber?.url, { ...subscriber?.headers, ...shown.push_headers }, shown.body) : null);
 
-/** The request to a subscriber as a command, without signatures; credentials stay hidden, as everywhere. Null where there is none. */
-function curlOf(subscriber, shown) {
-  if (!/^https?:/.test(subscriber?.url ?? "") || shown.body_base64 !== undefined) return null;
-  const headers = Object.entries({ ...subscriber.headers, ...shown.push_headers }).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
-  return ["curl -X POST", ...headers, `--data-raw ${quoted(shown.body)}`, quoted(subscriber.url)].join(" \\\n  ");
-}
+/** Attempts as they are compared. */
+const comparable = ({ attempts }) => attempts.map((each) => ({
+  of: each.subscriber_name,
+  name: `${each.subscriber_name || "Subscriber without a name"}, attempt ${each.number}`,
+  facts: { Began: new Date(each.started_at).toLocaleString(), Took: `${each.took_ms.toLocaleString()} ms`, Status: answerOf(each), Result: each.result, "In a line": each.msg, Answer: each.answer },
+}));
 
 /** Each subscriber of the message with what it answered, and a resend to those that did not accept it. */
 function Subscribers({ name, queue, shown, statuses, resend }) {
   const here = new Set(queue.push?.subscribers.map((each) => each.name));
-  const curl = (each) => curlOf(queue.push?.subscribers.find((one) => one.name === each.subscriber_name), shown);
+  const command = (each) => curlOf(queue.push?.subscribers.find((one) => one.name === each.subscriber_name && (one.name || one.url === each.url)), shown);
   // In unicast the message is not owed to any one of them.
-  const failed = queue.type === "multicast" ? statuses.filter((each) => each.state === "exhausted" && here.has(each.subscriber_name)).map((each) => each.subscriber_name) : [];
+  const failed = queue.type === "multicast" ? statuses.filter((each) => each.state === "exhausted" && each.subscriber_name && here.has(each.subscriber_name)).map((each) => each.subscriber_name) : [];
   return html`<${Card} title="Subscribers" flush
     aside=${failed.length > 1 && html`<${Confirmed} name="Send again to all ${failed.length}" kind="" sure="Send again" question="Send this message again to ${failed.length} subscribers?" detail=${`Only to those that gave it up: ${failed.join(", ")}.`} onSure=${() => resend(failed)} />`}>
     <${Table} label="Subscribers" rows=${statuses} columns=${[
-      ["Subscriber", (each) => (here.has(each.subscriber_name) ? html`<a class="name" href=${href("queues", name, "subscribers", each.subscriber_name)}>${each.subscriber_name}</a>` : each.subscriber_name || "removed")],
+      ["Subscriber", (each) => (each.subscriber_name && here.has(each.subscriber_name) ? html`<a class="name" href=${href("queues", name, "subscribers", each.subscriber_name)}>${each.subscriber_name}</a>` : each.subscriber_name || each.url || "removed")],
       ["State", (each) => html`<${Badge} state=${each.state} />`],
       ["Last answer", (each) => html`<span class="answer">${answerOf(each) || "–"}</span>`],
       ["Attempts", (each) => each.tries, { number: true }],
-      ["", (each) => html`<span class="actions">${curl(each) && html`<${Copy} text=${curl(each)} name="Copy as curl" />`}${failed.includes(each.subscriber_name) && html`<${Confirmed} name="Send again" kind="" question="Send this message again to ${each.subscriber_name}?" detail="To this subscriber alone, once, at once. No other subscriber gets it." onSure=${() => resend([each.subscriber_name])} />`}</span>`],
+      ["", (each) => html`<span class="actions">${command(each) && html`<${Copy} text=${command(each)} name="Copy as curl" />`}${failed.includes(each.subscriber_name) && html`<${Confirmed} name="Send again" kind="" question="Send this message again to ${each.subscriber_name}?" detail="To this subscriber alone, once, at once. No other subscriber gets it." onSure=${() => resend([each.subscriber_name])} />`}</span>`],
     ]} />
   <//>`;
 }
@@ -100,7 +103,8 @@ function life(id, statuses, queue, { attempts, forgotten }) {
     kind: RESULTS[each.result] ?? "",
     what: `${each.subscriber_name || "A removed subscriber"}: ${answerOf(each)}`,
     at: each.started_at,
-    detail: `Attempt ${each.number}${each.manual ? ", requested by a person" : ""}, ${each.took_ms.toLocaleString()} ms. ${each.msg}`,
+    detail: html`Attempt ${each.number}${each.manual ? ", requested by a person" : ""}, ${each.took_ms.toLocaleString()} ms. ${each.msg}
+      ${each.answer && html`<details><summary>The answer</summary><pre class="body" tabindex="0">${each.answer}</pre></details>`}`,
   }));
   if (forgotten) told.unshift({ what: `${counted(forgotten, "older attempt")}`, detail: "No longer shown here; the delivery records have them." });
   const ahead = statuses

@@ -5,6 +5,7 @@ import * as ironmq from "../ironmq.js";
 import { Badge, Body, Card, Confirmed, Copy, DayAtSubscriber, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Tabs, Time, Timeline, duration, shorten, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
+import { curl } from "./attempts.js";
 import { Demands, serviceOf } from "./gates.js";
 import { Endings } from "./signatures.js";
 
@@ -329,7 +330,7 @@ export function StoreMessage({ segments: [, id] }) {
           ["Times", (each) => each.occurrences, { number: true }],
         ]} />
       <//>`}
-      <${Card} title="Payload">
+      <${Card} title="Payload" aside=${command(told) && html`<${Copy} text=${command(told)} name="Copy as curl" />`}>
         ${told.payload === null ? html`<${Notice} kind="warn">Its content is no longer kept.<//>` : html`<${Body} text=${JSON.stringify(told.payload, null, 2)} />`}
       <//>
       ${told.last_answer && html`<${Card} title="The last answer">
@@ -341,6 +342,13 @@ export function StoreMessage({ segments: [, id] }) {
       <//>`}
     <//>`}<//>
   <//>`;
+}
+
+/** The request to the service as a command, without signatures and the values of parameters; null where there is none. */
+function command({ mapping, id, message, payload }) {
+  if (!mapping || payload === null) return null;
+  const { parameters: _, ...sent } = payload;
+  return curl(mapping.url, { "Content-Type": "application/json", "X-Augury-Token": mapping.token }, JSON.stringify({ message, message_id: id, payload: sent }));
 }
 
 function life(told) {

@@ -6,8 +6,10 @@ headers do, except for a few headers that only say what is sent. Hidden, they re
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from urllib.parse import unquote
 
 MASK = "********"
 """Stands for a value that is never shown again; sent back, it means the stored value."""
@@ -18,6 +20,11 @@ USER = ""
 _HARMLESS = frozenset({"accept", "accept-charset", "accept-language", "content-language", "content-type", "user-agent"})
 
 _NAMES_OF_SECRETS = re.compile("(?i)auth|cookie|credential|key|pass|pwd|secret|session|signature|token")
+
+_LEAST_HIDDEN = 6
+"""Shorter values would hide ordinary words."""
+
+_SCHEME = re.compile(rb"(?i)\b(bearer|basic|oauth)\s+[A-Za-z0-9._~+/=\\-]{6,}")
 
 # Internal queues put their protocol before the URL of the subscriber.
 _URL = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?[A-Za-z][A-Za-z0-9+.-]*://)(?:([^/?#]*)@)?([^/?#]*)")
@@ -66,6 +73,23 @@ def hidden_in(url: str, headers: Mapping[str, str]) -> dict[str, str]:
     found = {name: value for name, value in headers.items() if value not in ("", MASK) and opens(name)}
     user = user_of(url)
     return found if user in (None, MASK) else {USER: str(user), **found}
+
+
+def without_credentials(body: bytes, url: str, headers: Mapping[str, str]) -> bytes:
+    """The body of an answer, in which what opened its receiver is hidden wherever it says that again, as services that
+    echo a request do.
+
+    Args:
+        url: What was asked.
+        headers: What was sent.
+    """
+    # Also without the scheme before it, and the password alone.
+    parts = {part for each in hidden_in(url, headers).values() for part in (each, *each.split(), *each.split(":"))}
+    for part in sorted(parts, key=len, reverse=True):
+        if len(part) >= _LEAST_HIDDEN and part != MASK:
+            for written in {part, unquote(part), part.replace("/", "\\/"), json.dumps(part)[1:-1]}:
+                body = body.replace(written.encode(errors="replace"), MASK.encode())
+    return _SCHEME.sub(rb"\1 " + MASK.encode(), body)
 
 
 def revealed(url: str, headers: Mapping[str, str], hidden: Mapping[str, str]) -> tuple[str, dict[str, str]]:

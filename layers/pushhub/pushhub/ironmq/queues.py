@@ -45,6 +45,16 @@ def named_subscriber(queue: Queue, name: str) -> Subscriber:
     return found
 
 
+def subscriber_called(queue: Queue, name: str) -> Subscriber:
+    """The subscriber of a queue with a given name, or with that as its id, which those without a name have as well.
+
+    Raises:
+        NotFound: There is none.
+    """
+    found = queue.push.subscriber(name) if queue.push else None
+    return found or named_subscriber(queue, name)
+
+
 class Queues(Component):
     """Manages queues. Methods raise ``QueueNotFound`` for what is not there."""
 

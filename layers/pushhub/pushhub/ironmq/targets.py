@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
+from pushhub.base.credentials import without_credentials
 from pushhub.base.errors import Invalid, ProjectSuspended, RequestRefused
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, iron_verdict
@@ -290,4 +291,9 @@ def _scheme(host: str) -> str:
 
 
 def _outcome(order: PushOrder, answer: Answer) -> Outcome:
-    return Outcome(answer=answer, verdict=iron_verdict(answer), reserve_ms=order.push.retries_delay * 1000)
+    # The beginning of the body is kept and shown.
+    headers = {**order.message.headers, **order.subscriber.headers}
+    shown = (
+        replace(answer, body=without_credentials(answer.body, order.subscriber.url, headers)) if answer.body else answer
+    )
+    return Outcome(answer=shown, verdict=iron_verdict(answer), reserve_ms=order.push.retries_delay * 1000)

@@ -93,6 +93,7 @@ class Attempt:
         poll: Whether it polled the ``update_url`` of an earlier answer (hub protocol).
         span: Its place in the message's trace; None unless the project exports spans.
         proof: What it showed of who asked.
+        answer: The beginning of the answer's body, as text, at most :data:`ANSWER_BYTES`; only in owners' queues.
     """
 
     number: int
@@ -113,6 +114,7 @@ class Attempt:
     manual: bool = False
     span: Span | None = None
     proof: Proof = NO_PROOF
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +126,7 @@ class EarlierAttempt:
         status_code: HTTP status, 0 when none came.
         message: One line describing the answer.
         took_ms: Milliseconds until the answer was complete, or the attempt was given up.
+        answer: As in :class:`Attempt`; empty for older ones, for which there was no room.
     """
 
     number: int
@@ -134,7 +137,16 @@ class EarlierAttempt:
     started_at: int
     took_ms: int
     manual: bool = False
+    answer: str = ""
 
+
+ANSWER_BYTES = 300
+"""Of the body of an answer so much is kept, UTF-8."""
+
+_ANSWERS_BYTES, _LESS_FOR_EACH, _LEAST_ANSWERS_BYTES = 350, 25, 100
+"""All answers of a delivery share so much, less for each earlier attempt, so that its item stays within the write unit
+that it takes without them.
+"""
 
 MOST_EARLIER = 50
 """Attempts before the last one that a delivery remembers; the newest. Delivery records have all of them."""
@@ -425,6 +437,8 @@ def _with_attempt(
     """``delivery`` with one more attempt recorded; the caller sets the state."""
     before = delivery.last.finished_at if delivery.last else delivery.accepted_at
     old = delivery.status(target)
+    said = _beginning(answer) if dialect_of(delivery.queue) == RAW else ""
+    kept, earlier = _with_room_for(said, known_attempts(delivery)[-MOST_EARLIER:])
     status = TargetStatus(
         tries=old.tries + 1,
         status_code=answer.status_code,
@@ -447,13 +461,14 @@ def _with_attempt(
         wait_after_ms=None if due_at is None else max(0, due_at - answer.finished_at),
         poll=delivery.update_url is not None,
         manual=manual,
+        answer=kept,
     )
     return replace(
         delivery,
         attempts=delivery.attempts + 1,
         statuses={**delivery.statuses, target: status},
         last=attempt,
-        earlier=known_attempts(delivery)[-MOST_EARLIER:],
+        earlier=earlier,
         scheduled=False,
         version=delivery.version + 1,
     )
@@ -480,13 +495,39 @@ def known_attempts(delivery: Delivery) -> tuple[EarlierAttempt, ...]:
         started_at=last.started_at,
         took_ms=last.finished_at - last.started_at,
         manual=last.manual,
+        answer=last.answer,
     )
     return (*delivery.earlier, attempt)
 
 
+def _beginning(answer: Answer) -> str:
+    """What is kept of an answer's body at most."""
+    return "" if answer.error_class else _cut(answer.body.decode(errors="replace"), ANSWER_BYTES)
+
+
+def _cut(text: str, size: int) -> str:
+    return text.encode(errors="replace")[:size].decode(errors="ignore")
+
+
+def _with_room_for(said: str, earlier: tuple[EarlierAttempt, ...]) -> tuple[str, tuple[EarlierAttempt, ...]]:
+    """What is kept of the last answer, and the attempts before it with what there is room for: the newest answers.
+    Several in a row that say the same take the room of one, as in an outage.
+    """
+    room = max(_LEAST_ANSWERS_BYTES, _ANSWERS_BYTES - _LESS_FOR_EACH * len(earlier))
+    kept = newer = _cut(said, room)
+    room -= len(kept.encode())
+    found: list[EarlierAttempt] = []
+    for each in reversed(earlier):
+        if each.answer != newer:
+            room -= len(each.answer.encode())
+        newer = each.answer
+        found.append(each if room >= 0 else replace(each, answer=""))
+    return kept, tuple(reversed(found))
+
+
 def _share(text: str, targets: int) -> str:
     """A text cut to the share that one of this many targets may store."""
-    return text.encode(errors="replace")[: STATUS_TEXT_BYTES // targets].decode(errors="ignore")
+    return _cut(text, STATUS_TEXT_BYTES // targets)
 
 
 def with_span(delivery: Delivery, span: Span | None) -> Delivery:
@@ -514,7 +555,8 @@ def merge_attempt(current: Delivery, begun: Delivery, answer: Answer, verdict: V
         folded = _with_attempt(current, begun.target, answer, verdict, None)
         status = replace(acknowledged, tries=acknowledged.tries + 1, last_try_at=answer.finished_at)
         # The acknowledgement took the place of the earlier attempt's message.
-        earlier = known_attempts(begun)[-MOST_EARLIER:]
+        said = folded.last.answer if folded.last else ""
+        _, earlier = _with_room_for(said, known_attempts(begun)[-MOST_EARLIER:])
         statuses = {**folded.statuses, begun.target: status}
         return replace(folded, tries=current.tries + 1, statuses=statuses, earlier=earlier)
     if current.settled or verdict is not Verdict.DELIVERED:

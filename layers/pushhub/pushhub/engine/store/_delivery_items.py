@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from pushhub.base.credentials import masked_url
 from pushhub.base.gates import NO_PROOF, Proof
@@ -104,6 +107,8 @@ def encode_delivery(delivery: Delivery, shards: int = UNSETTLED_SHARDS) -> Item:
         item["last"] = _encode_attempt(delivery.last, delivery.subscriber_id)
     if delivery.earlier:
         item["earlier"] = {"L": _encode_earlier(delivery)}
+    if answers := _encode_answers(delivery):
+        item["answers"] = {"L": answers}
     if delivery.order_key is not None:
         item["order_key"] = text(delivery.order_key)
     if delivery.added:
@@ -123,6 +128,7 @@ def decode_delivery(image: Item) -> Delivery:
     project, queue_uid, message_id, subscriber_id = key_of(image)
     targets = tuple(each["S"] for each in image["targets"]["L"]) if "targets" in image else (subscriber_id,)
     statuses = image["statuses"]["M"] if "statuses" in image else {}
+    answers = _decode_answers(image["answers"]["L"]) if "answers" in image else ()
     return Delivery(
         project=project,
         queue=image["queue"]["S"],
@@ -139,8 +145,8 @@ def decode_delivery(image: Item) -> Delivery:
         cursor=numbers(image, "cursor") or 0,
         acknowledged_attempt=numbers(image, "acknowledged_attempt"),
         statuses={target: _decode_status(each["M"]) for target, each in statuses.items()},
-        last=_decode_attempt(image["last"]["M"], subscriber_id) if "last" in image else None,
-        earlier=_decode_earlier(image["earlier"]["L"], subscriber_id) if "earlier" in image else (),
+        last=_decode_attempt(image["last"]["M"], subscriber_id, answers[:1]) if "last" in image else None,
+        earlier=_decode_earlier(image["earlier"]["L"], subscriber_id, answers[1:]) if "earlier" in image else (),
         update_url=image["update_url"]["S"] if "update_url" in image else None,
         deferrals=numbers(image, "deferrals") or 0,
         settled_at=numbers(image, "settled_at"),
@@ -226,7 +232,7 @@ def _encode_attempt(attempt: Attempt, subscriber_id: str) -> Item:
     return {"M": fields}
 
 
-def _decode_attempt(fields: Item, subscriber_id: str) -> Attempt:
+def _decode_attempt(fields: Item, subscriber_id: str, answers: Sequence[str]) -> Attempt:
     return Attempt(
         number=int(fields["number"]["N"]),
         subscriber_id=fields["subscriber_id"]["S"] if "subscriber_id" in fields else subscriber_id,
@@ -246,7 +252,23 @@ def _decode_attempt(fields: Item, subscriber_id: str) -> Attempt:
         manual="manual" in fields,
         span=Span.read(fields["span"]["S"]) if "span" in fields else None,
         proof=_PROOF.decode(fields["proof"]) if "proof" in fields else NO_PROOF,
+        answer="".join(answers),
     )
+
+
+def _encode_answers(delivery: Delivery) -> list[Item]:
+    """What is kept of answers, the newest first: each text, and how many answers in a row say it. Those that say
+    nothing at the end are left out.
+    """
+    said = [delivery.last.answer if delivery.last else "", *(each.answer for each in reversed(delivery.earlier))]
+    runs = [(each, sum(1 for _ in same)) for each, same in groupby(said)]
+    while runs and not runs[-1][0]:
+        runs.pop()
+    return [part for each, times in runs for part in (text(each), number(times))]
+
+
+def _decode_answers(items: list[Item]) -> Sequence[str]:
+    return [each["S"] for each, times in zip(items[::2], items[1::2], strict=True) for _ in range(int(times["N"]))]
 
 
 def _encode_earlier(delivery: Delivery) -> list[Item]:
@@ -270,7 +292,12 @@ def _encode_earlier(delivery: Delivery) -> list[Item]:
     return found
 
 
-def _decode_earlier(items: list[Item], subscriber_id: str) -> tuple[EarlierAttempt, ...]:
+def _decode_earlier(items: list[Item], subscriber_id: str, answers: Sequence[str]) -> tuple[EarlierAttempt, ...]:
+    """Earlier attempts.
+
+    Args:
+        answers: What is kept of their answers, the newest first.
+    """
     found: list[EarlierAttempt] = []
     message = ""
     for item in items:
@@ -288,4 +315,6 @@ def _decode_earlier(items: list[Item], subscriber_id: str) -> tuple[EarlierAttem
                 manual=verdict["S"].isupper(),
             )
         )
+    for place, answer in enumerate(answers[: len(found)], start=1):
+        found[-place] = replace(found[-place], answer=answer)
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pushhub.base.verdict import Verdict
-from pushhub.engine.model.delivery import MOST_EARLIER, DeliveryState
+from pushhub.engine.model.delivery import ANSWER_BYTES, MOST_EARLIER, DeliveryState
 from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.model.subscriber_health import HealthState
@@ -405,7 +405,7 @@ DESCRIPTION = ApiDescription(
             " messages accepted in that time are found.",
             request=request(
                 {
-                    "subscriber": text("Name of the subscriber."),
+                    "subscriber": text("Name of the subscriber, or its id, as searches and events show it."),
                     "message_ids": array(
                         text("A message's id.", pattern=r"^[0-9]{1,19}$"),
                         "Only these messages.",
@@ -572,6 +572,10 @@ DESCRIPTION = ApiDescription(
                                 "took_ms": whole("Milliseconds until the answer was complete.", 0),
                                 "status_code": whole("HTTP status; 0 when no answer came.", 0),
                                 "msg": text("The answer in a line."),
+                                "answer": text(
+                                    f"The beginning of the answer's body, at most {ANSWER_BYTES} bytes; empty if"
+                                    " there was none, and for older attempts. Credentials of the request are hidden."
+                                ),
                                 "result": text("What the answer meant.", enum=[each.value for each in Verdict]),
                                 "manual": boolean("Whether a person asked for it."),
                             }
@@ -589,6 +593,7 @@ DESCRIPTION = ApiDescription(
                         "took_ms": 104,
                         "status_code": 503,
                         "msg": "Service Unavailable",
+                        "answer": '{"error": "the database is down"}',
                         "result": "failed",
                         "manual": False,
                     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.ironmq.queues import named_subscriber
+from pushhub.ironmq.queues import subscriber_called
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
 from pushhub.ironmq.wire.subscribers import parse_named, parse_removals, parse_replay, parse_subscriber_request
 from pushhub.web.api import Body, Route
@@ -77,7 +77,7 @@ def _remove_subscribers(hub: IronUseCases, call: IronCall) -> Response:
 def _replay(hub: IronUseCases, call: IronCall) -> Response:
     request = parse_replay(call.fields)
     queue = hub.queues.get(call.project, call.queue)
-    told = hub.replay.run(queue, named_subscriber(queue, request.subscriber), request)
+    told = hub.replay.run(queue, subscriber_called(queue, request.subscriber), request)
     body = {"looked": told.looked, "found": told.found, "replayed": told.replayed, "after": told.cursor}
     return Response(status=200, body={**body, "msg": "Counted" if request.dry_run else "Replayed"})
 

@@ -112,6 +112,7 @@ def render_attempts(queue: Queue, deliveries: Iterable[Delivery]) -> tuple[list[
                 "took_ms": attempt.took_ms,
                 "status_code": attempt.status_code,
                 "msg": attempt.message,
+                "answer": attempt.answer,
                 "result": attempt.verdict.value,
                 "manual": attempt.manual,
             }

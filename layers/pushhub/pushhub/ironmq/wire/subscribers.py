@@ -62,7 +62,7 @@ class ReplayRequest:
     """A request to retry what a subscriber missed.
 
     Attributes:
-        subscriber: Name of the subscriber.
+        subscriber: Name or id of the subscriber.
         count: How many deliveries of the queue to look at, 1..100.
         after: Cursor from the previous page; None to begin.
         message_ids: Only these messages, instead of a page of all; empty for all.
