@@ -159,3 +159,9 @@ def test_a_list_that_unpacks_to_more_than_any_store_writes_is_not_unpacked() -> 
     bomb = zlib.compress(b"[" + b" " * 50_000_000 + b"]", 9)
     with pytest.raises(Unreadable):
         decode_seen({"pk": {"S": "LISTED#p#1"}, "sk": {"S": "2-1#b"}, "m": {"B": bomb}})
+
+
+@pytest.mark.parametrize("name", ["20800#5#all", "20800#0#some", "20800#0", "x#0#all", "20800#-1#all"])
+def test_levels_that_no_store_writes_are_not_read(name: str) -> None:
+    with pytest.raises(Unreadable):
+        dynamodb_catalogue._decode_level({"pk": {"S": "LEVELS#p"}, "sk": {"S": name}})

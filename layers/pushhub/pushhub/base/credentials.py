@@ -6,10 +6,11 @@ headers do, except for a few headers that only say what is sent. Hidden, they re
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from urllib.parse import unquote
+
+from pushhub.base.json_text import write
 
 MASK = "********"
 """Stands for a value that is never shown again; sent back, it means the stored value."""
@@ -87,7 +88,7 @@ def without_credentials(body: bytes, url: str, headers: Mapping[str, str]) -> by
     parts = {part for each in hidden_in(url, headers).values() for part in (each, *each.split(), *each.split(":"))}
     for part in sorted(parts, key=len, reverse=True):
         if len(part) >= _LEAST_HIDDEN and part != MASK:
-            for written in {part, unquote(part), part.replace("/", "\\/"), json.dumps(part)[1:-1]}:
+            for written in {part, unquote(part), part.replace("/", "\\/"), write(part)[1:-1]}:
                 body = body.replace(written.encode(errors="replace"), MASK.encode())
     return _SCHEME.sub(rb"\1 " + MASK.encode(), body)
 

@@ -89,7 +89,7 @@ class DynamoDBCatalogue(TableStore):
             ExpressionAttributeValues={":pk": text(_levels_key(project_id))},
             ProjectionExpression="sk",
         )
-        return _days(item["sk"]["S"] for item in found)
+        return _days(map(_decode_level, found))
 
     def listed(self, project_id: str, day: int, before: str | None = None) -> Iterator[Seen]:
         found = self._table.items(
@@ -135,11 +135,19 @@ def _levels_items(chunk: Chunk) -> Iterator[Item]:
         }
 
 
-def _days(names: Iterable[str]) -> Sequence[Day]:
+@decodes
+def _decode_level(item: Item) -> tuple[int, int, str]:
+    """A day, a level that its chunks have, and which of them: all or crowded."""
+    day, level, which = item["sk"]["S"].split("#")
+    if int(level) not in range(LEVELS) or which not in (_ALL, _CROWDED):
+        raise ValueError("no store writes such levels")
+    return int(day), int(level), which
+
+
+def _days(levels: Iterable[tuple[int, int, str]]) -> Sequence[Day]:
     found: dict[int, dict[str, list[int]]] = {}
-    for name in names:
-        day, level, which = name.split("#")
-        found.setdefault(int(day), {_ALL: [], _CROWDED: []})[which].append(int(level))
+    for day, level, which in levels:
+        found.setdefault(day, {_ALL: [], _CROWDED: []})[which].append(level)
     return [Day(number=each, levels=found[each][_ALL], crowded=found[each][_CROWDED]) for each in sorted(found)[::-1]]
 
 
