@@ -60,7 +60,7 @@ def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Con
     (endpoint,) = project.webhooks("GET", "/app/acme/endpoint")["data"]
     # When it is paused and resumed
     page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_text("This endpoint is paused")).to_be_visible()
+    expect(page.get_by_text("Disabled. Nothing is sent to it.")).to_be_visible()
     assert project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}")["disabled"] is True
     page.locator(".head").get_by_role("button", name="Resume").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
@@ -354,7 +354,7 @@ def test_an_endpoints_health_is_shown_and_a_test_is_sent(console: Console, recor
     assert json.loads(target.wait()[0].body) == {"success": True}
     expect(page.get_by_role("region", name="Attempts").get_by_text("HTTP 200")).to_be_visible()
     expect(page.get_by_role("img", name="1 good, 0 failed")).to_be_visible()
-    expect(page.get_by_text("No retry is planned.")).to_be_visible()
+    expect(page.get_by_text("None that was tried before.")).to_be_visible()
     # And whatever sends something again asks first, or says that there is nothing
     page.get_by_role("region", name="Attempts").get_by_role("button", name="Send again").click()
     page.get_by_role("dialog", name="Send this message again?").get_by_role("button", name="Cancel").click()

@@ -267,7 +267,7 @@ def test_a_subscriber_is_paused_and_resumed(console: Console, recorder: Recorder
     console.open("queues", "orders", "messages", posted)
     expect(page.get_by_text("The subscriber is paused: this waits until it is resumed.")).to_be_visible()
     console.open("queues", "orders")
-    expect(page.get_by_text("billing is paused: 1 delivery waits until it is resumed.")).to_be_visible()
+    expect(page.get_by_text("Paused. 1 delivery waits.")).to_be_visible()
     page.get_by_role("link", name="billing").click()
     assert down.pushes == []
     assert console.violations() == []

@@ -68,13 +68,15 @@ def test_an_order_that_never_arrived_is_found_understood_and_sent_again_to_one_s
         page = console.page
         console.open("reports")
         clicks = counted_clicks(console)
-        # When the number is typed, then the one message is found among all queues, with what became of it
+        # When the number is typed, then the one message is found among all queues, with what became of it, and what its
+        # error queue says of it
         page.get_by_role("searchbox").click()
         page.keyboard.type("4711")
         page.keyboard.press("Enter")
         found = page.get_by_role("region", name="Found")
-        expect(found.get_by_role("row")).to_have_count(2)
-        expect(found).to_contain_text("billing exhausted")
+        expect(found.get_by_role("row").nth(1)).to_contain_text("billing exhausted")
+        expect(found.get_by_role("row").nth(2)).to_contain_text("Queue failed")
+        expect(found.get_by_role("row")).to_have_count(3)
         assert console.violations() == []
         # And its page shows every attempt at each subscriber
         found.get_by_role("link", name=lost).click()
