@@ -84,7 +84,7 @@ function Subscribers({ name, queue, shown, statuses, resend }) {
       ["State", (each) => html`<${Badge} state=${each.state} />`],
       ["Last answer", (each) => html`<span class="answer">${answerOf(each) || "–"}</span>`],
       ["Attempts", (each) => each.tries, { number: true }],
-      ["", (each) => html`<span class="actions">${command(each) && html`<${Copy} text=${command(each)} name="Copy as curl" />`}${failed.includes(each.subscriber_name) && html`<${Confirmed} name="Send again" kind="" question="Send this message again to ${each.subscriber_name}?" detail="To this subscriber alone, once, at once. No other subscriber gets it." onSure=${() => resend([each.subscriber_name])} />`}</span>`],
+      ["", (each) => html`<span class="actions">${failed.includes(each.subscriber_name) && html`<${Confirmed} name="Send again" kind="" question="Send this message again to ${each.subscriber_name}?" detail="To this subscriber alone, once, at once. No other subscriber gets it." onSure=${() => resend([each.subscriber_name])} />`}${command(each) && html`<${Copy} text=${command(each)} name="Copy as curl" />`}</span>`],
     ]} />
   <//>`;
 }
