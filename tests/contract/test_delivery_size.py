@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.contract.samples import message
 
+from pushhub.base.errors import Unreadable
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening
@@ -73,3 +74,13 @@ def test_a_delivery_that_arrives_at_once_keeps_its_answer_for_nothing() -> None:
 def test_however_many_are_made_answers_cost_one_write_unit_at_most() -> None:
     for times in range(12, 80):
         assert units(tried(times, "x" * 4000)) - units(tried(times, "")) <= 1
+
+
+@pytest.mark.parametrize("times", ["9" * 12, "-1", "0"])
+def test_more_answers_than_there_can_be_attempts_are_not_read(times: str) -> None:
+    # Given an item of a few bytes that says that one answer came very often, as an import could bring it
+    item = encode_delivery(tried(2, "down"))
+    item["answers"]["L"][1] = {"N": times}
+    # Then it is unreadable, and takes neither time nor memory
+    with pytest.raises(Unreadable):
+        decode_delivery(item)

@@ -13,7 +13,14 @@ from pushhub.base.verdict import Verdict
 from pushhub.cloud.records import Record
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.cloud.unreadable import decodes
-from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, EarlierAttempt, TargetStatus
+from pushhub.engine.model.delivery import (
+    MOST_EARLIER,
+    Attempt,
+    Delivery,
+    DeliveryState,
+    EarlierAttempt,
+    TargetStatus,
+)
 from pushhub.engine.model.trace import Span
 from pushhub.engine.store._keys import delivery_key, key_of
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
@@ -268,7 +275,11 @@ def _encode_answers(delivery: Delivery) -> list[Item]:
 
 
 def _decode_answers(items: list[Item]) -> Sequence[str]:
-    return [each["S"] for each, times in zip(items[::2], items[1::2], strict=True) for _ in range(int(times["N"]))]
+    runs = [(each["S"], int(times["N"])) for each, times in zip(items[::2], items[1::2], strict=True)]
+    if any(times not in range(1, MOST_EARLIER + 2) for _, times in runs):
+        # An import could bring any number, and this is read by functions that work for others, too.
+        raise ValueError("more answers than there are attempts")
+    return [each for each, times in runs for _ in range(times)]
 
 
 def _encode_earlier(delivery: Delivery) -> list[Item]:

@@ -186,10 +186,10 @@ def encode_seen(seen: Sequence[Seen]) -> Item:
 def decode_seen(item: Item) -> Sequence[Seen]:
     """The messages of a chunk from its item."""
     unpacking = zlib.decompressobj()
-    text = unpacking.decompress(bytes(item["m"]["B"]), MOST_UNPACKED)
+    unpacked = unpacking.decompress(bytes(item["m"]["B"]), MOST_UNPACKED)
     if not unpacking.eof:
         raise ValueError("a chunk is larger than any that is written")
-    return read_names(json_text.stored(text))
+    return read_names(json_text.stored(unpacked))
 
 
 @decodes
