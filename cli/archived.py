@@ -33,6 +33,8 @@ _INDEXED = ("unsettled_queue", "list_key", "idle_shard", "shard_key")
 """Attributes by which items are found in indexes: they must not put one into somebody else's list."""
 _OWNER = re.compile(r"(?:[A-Za-z]+#)?([0-9a-f]{24})(?:#.*)?", re.DOTALL)
 _DEEPEST, _LONGEST_NUMBER = 32, 200
+_CHUNK = "[0-9]+-[0-9]+#.+"
+"""The name of a chunk of the catalogue: its highest and lowest id, by which searches go on."""
 
 
 class Wrong(Exception):
@@ -63,6 +65,13 @@ def _flow(item: Item, project: str) -> object:
 
     del project
     return _decode_flow(item, before=False)
+
+
+def _values(item: Item, project: str) -> object:
+    from pushhub.engine.store.dynamodb_catalogue import _numbers  # noqa: PLC0415
+
+    del project
+    return _numbers(item, 0)
 
 
 def _backlog(item: Item, project: str) -> object:
@@ -119,9 +128,10 @@ READERS: dict[str, tuple[Reads, ...]] = {
         Reads(f"FLOW#{_P}#.+", "TURN", _flow),
         Reads(f"LINE#{_P}#.+", ".+", _backlog),
         Reads(f"(WAITING|BEHIND)#{_P}#.+", ".+", _by(f"{_ENGINE}.dynamodb_subscribers:_decode_order")),
-        Reads(f"LISTED#{_P}#.+", ".+", _by(f"{_ENGINE}.dynamodb_catalogue:decode_seen")),
+        Reads(f"LISTED#{_P}#[0-9]+", _CHUNK, _by(f"{_ENGINE}.dynamodb_catalogue:decode_seen")),
         Reads(f"LEVELS#{_P}", ".+", _by(f"{_ENGINE}.dynamodb_catalogue:_decode_level")),
-        Reads(f"(FOUND|ACTIVITY|VALUES)#{_P}(#.*)?", ".+"),
+        Reads(f"VALUES#{_P}#[0-9]+#[0-4]#[0-9]+", _CHUNK, _values),
+        Reads(f"(FOUND|ACTIVITY)#{_P}(#.*)?", ".+"),
         Reads("ENDS#[a-z]+", f"[0-9]+#{_P}#.+", _by(f"{_ENGINE}.dynamodb_ends:_decode")),
         Reads("LINES#[0-9]+", f"{_P}#.+", _by(f"{_ENGINE}.dynamodb_subscribers:_decode_tended")),
         Reads("CIRCUITS#[0-9]+", f"{_P}#.+", _by(f"{_ENGINE}.dynamodb_subscribers:_decode_listed")),

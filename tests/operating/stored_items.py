@@ -55,6 +55,8 @@ def content(table: str, pk: str, sk: str) -> dict[str, Any]:
         return _alert()
     if table == "ScheduleTable" and pk.startswith("LISTED#"):
         return encode_seen([])
+    if table == "ScheduleTable" and pk.startswith("VALUES#"):
+        return {"v": {"B": b""}}
     if table == "BacklogsTable" and sk == "HEAD":
         return _HEAD
     for (where, key), (kind, encode) in ENCODERS.items():

@@ -85,6 +85,8 @@ def _of(project: str) -> dict[str, tuple[str, str, str, dict[str, Any]]]:
         "a circuit of no queue": ("ScheduleTable", "CIRCUITS#1", f"{project}#u", {}),
         "a backlog of no time": ("ScheduleTable", "LINES#1", f"{project}#u", {}),
         "an end of nothing": ("ScheduleTable", "ENDS#ironmq", f"001795000000000#{project}#q", {}),
+        "a chunk without ids": ("ScheduleTable", f"LISTED#{project}#20800", "x#b", {}),
+        "values of nothing": ("ScheduleTable", f"VALUES#{project}#20800#0#0", "2-1#b", {}),
         "a queue without fields": ("ConfigTable", f"P#{project}", "QUEUE#x", {}),
         "an alert without settings": ("ConfigTable", "ALERTS", f"{project}#1", {}),
         "a message without fields": ("MessagesTable", f"{project}#u#9", "M", {"kind": {"S": "message"}}),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pushhub.engine.component import Component
 from pushhub.engine.model.catalogue import DAY_MS, Seen, days_until
 from pushhub.ironmq.lookup import QUEUE, Lookup, entry_of
-from pushhub.ironmq.model.finding import EventPage, EventQuery
+from pushhub.ironmq.model.finding import LOOKS_MS, EventPage, EventQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.search import Found
     from pushhub.engine.ports import Catalogue, Finder
-
-LOOKS_MS = 1_200
-"""After this time a request answers with what it has, and says where the next one continues."""
 
 
 class Events(Component):

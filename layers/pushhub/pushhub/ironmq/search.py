@@ -10,7 +10,7 @@ from pushhub.engine.component import Component
 from pushhub.engine.model.catalogue import DAY_MS, KEPT_DAYS, LEFT_OUT, Place, excerpt, place_of, sought
 from pushhub.engine.model.search import field_values, index_entries
 from pushhub.ironmq.lookup import Lookup, entry_of
-from pushhub.ironmq.model.finding import Hit, Hits
+from pushhub.ironmq.model.finding import LOOKS_MS, Hit, Hits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,9 +27,6 @@ PER_PAGE = 25
 
 MOST_NAMED = 500
 """So many of those that have the value in a named field are not shown again."""
-
-LOOKS_MS = 1_200
-"""After this time a request answers with what it has found, and says where the next one continues."""
 
 
 class Fields:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from pushhub.engine.model.search import Found
 
 
+LOOKS_MS = 1_200
+"""After this time a request answers with what it has found, and says where the next one continues."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A message with the value that was looked for."""
