@@ -134,7 +134,7 @@ def test_a_long_line_is_counted_only_as_far_as_it_matters(
         clock=FakeClock(),
         telemetry=FakeTelemetry(),
     )
-    found = [*alerts.fired(queue, after - before)]
+    found = [*alerts.fired(queue, after - before, began=0)]
     # Then the same alerts fire as if all of it were counted
     assert len(found) == sum(crosses(each, before, after) for each in queue.alerts)
     assert all(each <= max(triggers) + abs(after - before) + 1 for each in counted)
@@ -214,9 +214,12 @@ class Together:
         size: Messages in it at first.
         changes: What is done, one after the other or inside one another.
         inside: For each call, whether the next change is made just before it.
+        call_s: How long each call takes, seconds.
     """
 
-    def __init__(self, alerts: tuple[Alert, ...], size: int, changes: list[int], inside: list[bool]) -> None:
+    def __init__(
+        self, alerts: tuple[Alert, ...], size: int, changes: list[int], inside: list[bool], call_s: int = 0
+    ) -> None:
         self.queue = replace(pull_queue("p", "q", 0), alerts=alerts)
         self.sizes = [size]
         self.clock = FakeClock()
@@ -224,6 +227,7 @@ class Together:
         self._ready = False
         self._waiting = [*changes]
         self._inside = [*inside]
+        self._call_s = call_s
         self.fired: list[Fired] = []
         self.alerts = Alerts(
             config=FakeConfigStore(),
@@ -235,16 +239,18 @@ class Together:
 
     def interrupted(self) -> None:
         """A call is made."""
+        self.clock.advance(seconds=self._call_s)
         if self._ready and self._inside and self._inside.pop(0):
             self.change()
 
     def change(self) -> None:
         """The next change is made, and looks for alerts."""
         if self._waiting:
-            change = self._waiting.pop(0)
+            change, began = self._waiting.pop(0), self.clock.now()
             if self.sizes[-1] + change >= 0:
                 self.sizes.append(self.sizes[-1] + change)
-                self.fired += self.alerts.fired(self.queue, change)
+                self.interrupted()
+                self.fired += self.alerts.fired(self.queue, change, began=began)
 
     def play(self) -> None:
         """Everything is done."""
@@ -313,6 +319,32 @@ def test_however_changes_meet_no_crossing_is_lost_or_told_twice(
     # When its size is changed by several, in each other's midst
     together.play()
     # Then what is known is what is so, no more is told than happened, and what is so now has been told
+    known = together.levels.levels("p", together.queue.pull_uid).levels[one.alert_id].reached
+    assert known == reached(one, together.sizes[-1])
+    assert len(together.fired) <= together.crossings(one)
+    assert together.fired or not crosses(one, together.sizes[0], together.sizes[-1])
+
+
+@given(
+    one=st.builds(
+        alert, st.sampled_from(["fixed", "progressive"]), st.integers(1, 4), st.sampled_from(["asc", "desc"])
+    ),
+    size=st.integers(0, 8),
+    change=st.sampled_from([1, 2, -1, -2]),
+    times=st.integers(1, 7),
+    inside=st.lists(st.booleans(), max_size=40),
+    call_s=st.sampled_from([1, 10]),
+)
+@example(alert("fixed", 3, "asc"), 0, 1, 3, [True, True], 10)
+@settings(max_examples=300)
+def test_however_long_a_call_takes_no_crossing_is_lost_or_told_twice(
+    one: Alert, size: int, change: int, times: int, inside: list[bool], call_s: int
+) -> None:
+    # Given a queue with an alert, on a machine that stands still again and again
+    together = Together((one,), size, [change] * times, inside, call_s)
+    # When several post, or consume, in each other's midst
+    together.play()
+    # Then what is known is what is so, and each crossing has been told, if not each by itself
     known = together.levels.levels("p", together.queue.pull_uid).levels[one.alert_id].reached
     assert known == reached(one, together.sizes[-1])
     assert len(together.fired) <= together.crossings(one)

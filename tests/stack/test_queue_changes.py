@@ -27,7 +27,7 @@ def of_long_ago(stack: RunningStack, project: ProjectClient, queue: str) -> None
 
 
 def posted_after(project: ProjectClient, queue: str, change: Callable[[], object]) -> set[str]:
-    """Make a change while three producers post, until half a second later; what was posted after its answer."""
+    """Make a change while three producers post, until ten posts later; what was posted after its answer."""
     began: dict[str, float] = {}
     enough = threading.Event()
 
@@ -45,7 +45,8 @@ def posted_after(project: ProjectClient, queue: str, change: Callable[[], object
             until(lambda: len(began) > 10 or None, 30, lambda: f"{len(began)} posts began")
             change()
             answered = time.monotonic()
-            time.sleep(0.5)
+            enough_after = len(began) + 10
+            until(lambda: len(began) > enough_after or None, 60, lambda: f"{len(began)} of {enough_after} posts began")
         finally:
             enough.set()
         for each in producers:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 LOOKS = 10
 """How often one change looks at most: while others change the size, there is always more to see."""
 
-TOGETHER_MS = 5_000
-"""Changes that find the same trigger reached within so long of each other are told of once."""
+CLOCKS_OFF_MS = 2_000
+"""How far the clocks of two environments may differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +93,9 @@ class Alerts(Component):
             stored = self.levels.levels(queue.project, queue.pull_uid)
             new = [each for each in queue.alerts if each.alert_id not in stored.levels]
             if new:
+                most = _enough(new, 0)
+                size = self.pull.size(queue.project, queue.pull_uid, self.clock.now(), at_most=most, exact=True)
                 now = self.clock.now()
-                size = self.pull.size(queue.project, queue.pull_uid, now, at_most=_enough(new, 0), exact=True)
                 current = {each.alert_id for each in queue.alerts}
                 kept = {name: each for name, each in stored.levels.items() if name in current}
                 self._save(replace(stored, levels=kept), {each.alert_id: reached(each, size) for each in new}, now)
@@ -108,7 +109,7 @@ class Alerts(Component):
         self.telemetry.count("AlertsUnseen")
         self.telemetry.event("alerts_unseen", project=queue.project, queue=queue.name, error=str(error))
 
-    def fired(self, queue: Queue, change: int, *, exact: bool = True) -> Iterator[Fired]:
+    def fired(self, queue: Queue, change: int, *, began: int, exact: bool = True) -> Iterator[Fired]:
         """The alerts fired by a change that has just been made, each to be posted before the next is asked for: a later
         look may fail.
 
@@ -117,15 +118,17 @@ class Alerts(Component):
         Args:
             queue: The queue, as read for the change.
             change: Messages added, or (negative) removed.
+            began: Before the change was made, epoch milliseconds. A trigger that was reached earlier has been left
+                since, if the change crosses it; one that was found reached later may have been this change's doing.
             exact: Whether what calls that were cut off left behind is removed before it is counted for long.
         """
         if not queue.alerts or not change:
             return
         for _ in range(LOOKS):
-            now = self.clock.now()
-            stored, found = self._look(queue, change, now, exact=exact)
+            stored, found = self._look(queue, change, began, exact=exact)
             if not found:
                 return
+            now = self.clock.now()
             try:
                 self._save(stored, {each.alert.alert_id: each.reached for each in found}, now)
             except Conflict:
@@ -135,11 +138,11 @@ class Alerts(Component):
                     yield Fired(queue=each.alert.queue, body=alert_body(each.alert, queue.name, each.size, now))
             change = 0
 
-    def _look(self, queue: Queue, change: int, now: int, *, exact: bool) -> tuple[AlertLevels, list[_Found]]:
+    def _look(self, queue: Queue, change: int, began: int, *, exact: bool) -> tuple[AlertLevels, list[_Found]]:
         """What is stored, and what has to be stored instead."""
         stored = self.levels.levels(queue.project, queue.pull_uid)
         most = _enough(queue.alerts, change)
-        size = self.pull.size(queue.project, queue.pull_uid, now, at_most=most, exact=exact)
+        size = self.pull.size(queue.project, queue.pull_uid, self.clock.now(), at_most=most, exact=exact)
         found: list[_Found] = []
         for alert in queue.alerts:
             own, after = reached(alert, max(0, size - change)), reached(alert, size)
@@ -148,7 +151,7 @@ class Alerts(Component):
                 found.append(_Found(alert, size, after, crosses(alert, own, after)))
             elif after != known.reached:
                 found.append(_Found(alert, size, after, crosses(alert, known.reached, after)))
-            elif crosses(alert, own, after) and known.at <= now - TOGETHER_MS:
+            elif crosses(alert, own, after) and known.at < began - CLOCKS_OFF_MS:
                 # Messages also come and go without a look: they expire, and alerts are posted.
                 found.append(_Found(alert, size, after, fires=True))
         return stored, found

@@ -113,10 +113,11 @@ class QueueIntake(Component):
             at: When the cause happened, epoch milliseconds; the same on each repetition.
         """
         queue = self.queue(project_id, queue_name)
+        began = self.clock.now()
         (body,) = self.accept.placed(project_id, [message.body])
         message_id, once = self._once(queue, Caused(message=message, cause=cause, at=at), body)
         if once is Once.STORED:
-            self.stored(queue, 1)
+            self.stored(queue, 1, began=began)
         return message_id
 
     def post_all_caused(
@@ -137,6 +138,7 @@ class QueueIntake(Component):
             Unavailable: The effect is unknown for all of them; call again.
         """
         queue = self.queue(project_id, queue_name)
+        began = self.clock.now()
         placed = self.accept.placed(project_id, [each.message.body for each in caused])
 
         def one(each: Caused, body: PlacedBody) -> tuple[str | Exception, Once]:
@@ -148,7 +150,7 @@ class QueueIntake(Component):
         outcomes = list(executor.map(one, caused, placed))
         count = sum(once is Once.STORED for _, once in outcomes)
         if count:
-            self.stored(queue, count)
+            self.stored(queue, count, began=began)
         return [told for told, _ in outcomes]
 
     def _once(self, queue: Queue, caused: Caused, body: PlacedBody) -> tuple[str, Once]:
@@ -179,28 +181,30 @@ class QueueIntake(Component):
             trace=message.trace,
         )
         queue = self.queue(project_id, queue_name)
+        began = self.clock.now()
         (placed,) = self.accept.placed(project_id, [body])
-        moved = self._composed(queue, message.message_id, new, placed, now=self.clock.now(), cause=cause)
+        moved = self._composed(queue, message.message_id, new, placed, now=began, cause=cause)
         self.fields.add(queue, [(moved, new)])
         once = self._sink(queue, reserved_count=reserved_count).accept_once(moved)
         if once is Once.STORED:
-            self.stored(queue, 1)
+            self.stored(queue, 1, began=began)
         elif once is Once.TAKEN:
             # The id is taken by another message there; keeping the message matters more than keeping its id.
             self.post_caused(project_id, queue_name, new, cause=cause, at=message.accepted_at)
 
-    def size_changed(self, queue: Queue, change: int, *, exact: bool = True) -> None:
+    def size_changed(self, queue: Queue, change: int, *, began: int, exact: bool = True) -> None:
         """Fire the alerts of a pull queue triggered by a change of its size. Never fails: the change itself is done.
 
         Args:
             queue: The queue, as read for the change.
             change: Messages added, or (negative) removed.
+            began: Before the change was made, epoch milliseconds.
             exact: As for :meth:`pushhub.ironmq.ports.PullSizes.size`. Functions that only post may not delete.
         """
         if not queue.alerts:
             return
         try:
-            for fired in self.alerts.fired(queue, change, exact=exact):
+            for fired in self.alerts.fired(queue, change, began=began, exact=exact):
                 target = self.queue(queue.project, fired.queue)
                 new = NewMessage(body=fired.body)
                 (body,) = self.accept.placed(queue.project, [fired.body])
@@ -233,16 +237,17 @@ class QueueIntake(Component):
     def _sink(self, queue: Queue, *, reserved_count: int = 0) -> Sink:
         return self.messages if queue.is_push else _PullSink(self.pull, reserved_count=reserved_count)
 
-    def stored(self, queue: Queue, count: int, *, exact: bool = False) -> None:
+    def stored(self, queue: Queue, count: int, *, began: int, exact: bool = False) -> None:
         """Count messages that were stored, and fire the alerts of the queue's size.
 
         Args:
             queue: The queue, as read for the change.
             count: Messages added.
+            began: Before they were stored, epoch milliseconds.
             exact: See :meth:`size_changed`.
         """
         self._count(queue, count)
-        self.size_changed(queue, count, exact=exact)
+        self.size_changed(queue, count, began=began, exact=exact)
 
     def _count(self, queue: Queue, count: int) -> None:
         """Count a pull queue's messages; those of push queues are counted when they are dispatched."""

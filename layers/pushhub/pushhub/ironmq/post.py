@@ -43,5 +43,5 @@ class Post(Component):
             orders, subscribers = self.first_orders(), push.subscribers
             accepted = self.intake.posted(queue, messages, lambda composed: orders.marked(composed, subscribers))
             orders.send(accepted)
-        self.intake.stored(queue, len(accepted), exact=True)
+        self.intake.stored(queue, len(accepted), began=accepted[0].accepted_at, exact=True)
         return [each.message_id for each in accepted]

@@ -181,7 +181,7 @@ class PullQueues(Component):
     def _moved_to_dead_letters(self, queue: Queue, held: PullMessage) -> bool:
         if queue.dead_letter is None or held.reserved_count <= queue.dead_letter.max_reservations:
             return False
-        message = held.message
+        message, began = held.message, self.clock.now()
         try:
             body = body_of(message, self.bodies)
         except MessageNotFound:
@@ -191,7 +191,7 @@ class PullQueues(Component):
             queue.project, queue.dead_letter.queue_name, message, body, reserved_count=held.reserved_count - 1
         )
         self._remove(queue, message.message_id, held.reservation_id, leaving="exhausted")
-        self.intake.size_changed(queue, -1)
+        self.intake.size_changed(queue, -1, began=began)
         return True
 
     def _read(self, queue: Queue, held: Sequence[PullMessage], *, compressed: bool) -> tuple[list[ReadMessage], bool]:
@@ -261,6 +261,7 @@ class PullQueues(Component):
         Messages not deleted in time for the answer are given back.
         """
         deleted: list[ReadMessage] = []
+        began = self.clock.now()
         for position, each in enumerate(taken):
             if self.clock.now() > by:
                 self._give_back(queue, [later.held for later in taken[position:]])
@@ -275,7 +276,7 @@ class PullQueues(Component):
                 self._give_back(queue, [later.held for later in taken[position + 1 :]])
                 break
             deleted.append(each)
-        self.intake.size_changed(queue, -len(deleted))
+        self.intake.size_changed(queue, -len(deleted), began=began)
         return deleted
 
     def _remove(self, queue: Queue, message_id: str, reservation_id: str | None, leaving: str = "") -> None:
@@ -366,12 +367,13 @@ class PullQueues(Component):
             Invalid: One is reserved and no reservation was given for it.
             Forbidden: A reservation is not the current one, or timed out.
         """
+        began = self.clock.now()
         if len(deletions) > 1:
             for each in deletions:
                 self._check(queue, each)
         for each in deletions:
             self._remove(queue, each.message_id, each.reservation_id)
-        self.intake.size_changed(queue, -len(deletions))
+        self.intake.size_changed(queue, -len(deletions), began=began)
 
     def _check(self, queue: Queue, deletion: Deletion) -> None:
         """Check the rule of :meth:`pushhub.ironmq.ports.PulledMessages.delete` without deleting."""
