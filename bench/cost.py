@@ -45,7 +45,7 @@ from bench.metering import LOG_LINE_BYTES, MONTH_S, Meter, access_log_bytes, bat
 from bench.sink import sink
 from local import template
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.wake import LOOKS
+from pushhub.engine.waiting.wake import LOOKS
 
 CALL_MS = 5
 SDK_CPU_MS = 1.0
@@ -433,7 +433,7 @@ def bench() -> Iterator[Bench]:
         set_up({**urls, "VAULT_KEY": key})
         from pushhub.engine.model import concurrency  # noqa: PLC0415 (after the environment is set)
         from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415
-        from pushhub.engine.projects import Projects  # noqa: PLC0415
+        from pushhub.engine.projects.projects import Projects  # noqa: PLC0415
         from pushhub.runtime.hub import start  # noqa: PLC0415
 
         # On a busy machine an attempt takes long enough to be one that holds up others, and would be put off.

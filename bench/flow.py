@@ -28,7 +28,7 @@ from bench.local_hub import Endpoint, Tenant, endpoint, forget_work, tenant
 from local import stack
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.quota import Quota
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
 RATES = "200,100,20,5,1"

@@ -34,7 +34,7 @@ from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.pulse import Pulse, pulse_time
 from pushhub.engine.model.record import PULSE, PULSE_EVERY_S
-from pushhub.engine.nights import GRACE_MS, LONGEST_MS
+from pushhub.engine.records.nights import GRACE_MS, LONGEST_MS
 from pushhub.engine.store.aws_nights import DECIDED
 from pushhub.engine.store.dynamodb_pulses import DynamoDBPulses
 from pushhub.engine.store.dynamodb_schedule import SHARDS

@@ -31,7 +31,7 @@ from simulation.weather import Weather
 
 from bench.harness import Page, cells, percentile, with_fixed_hashes
 from pushhub.base.ports import PushRequest
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 
 PER_POST = 100
 RATE = 5

@@ -123,7 +123,7 @@ def _tables(dynamodb: Any, meter: Meter) -> list[str]:
         key = aws_notifications.client("kms").create_key()["KeyMetadata"]["Arn"]
         queues = dict.fromkeys((*QUEUES, "NOTIFY_QUEUE_URL"), url)
         set_up({**queues, "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE, "VAULT_KEY": key})
-        from pushhub.engine.projects import Projects  # noqa: PLC0415
+        from pushhub.engine.projects.projects import Projects  # noqa: PLC0415
         from pushhub.notifications.wiring import AwsNotificationsPorts  # noqa: PLC0415
         from pushhub.runtime.hub import start  # noqa: PLC0415 (after the environment is set)
 

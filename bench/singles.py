@@ -17,7 +17,7 @@ from statistics import median
 
 from bench.harness import Page, percentiles
 from bench.local_hub import Endpoint, Tenant, endpoint, paced, tenant
-from pushhub.engine.queue_copies import UNCOPIED_MS
+from pushhub.engine.projects.queue_copies import UNCOPIED_MS
 
 CLIENTS = 8
 ROUNDS = 5

@@ -27,14 +27,14 @@ from tests.fakes.telemetry import FakeTelemetry
 from bench.harness import Page, cells
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.acceptance.order_queues import OrderQueues
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening, schedule
 from pushhub.engine.model.message import Message
-from pushhub.engine.order_queues import OrderQueues
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_schedule import SHARDS, DynamoDBSchedule
 from pushhub.engine.store.sqs_work import SqsWorkQueue
-from pushhub.engine.wake import PAGE, Wake
+from pushhub.engine.waiting.wake import PAGE, Wake
 
 PROCESSOR = 0.58
 """Share of a processor that 1,024 MB buy."""

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from pushhub.base.errors import HubError
-from pushhub.engine.reseal import Reseal
+from pushhub.engine.security.reseal import Reseal
 
 from .doctor import Check
 from .lasting import PLACES, UPLOADED, anything, lasting

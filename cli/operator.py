@@ -16,9 +16,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.table import Table
 from pushhub.cloud.vault import KmsVault
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
+from pushhub.engine.projects.suspension import KNOWN_WITHIN_MS
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
-from pushhub.engine.suspension import KNOWN_WITHIN_MS
 
 from .answers import section, text
 from .carried import Folder

@@ -10,8 +10,8 @@ import click
 
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.vault import KmsVault
-from pushhub.engine.credentials import Credentials
-from pushhub.engine.reseal import SealedItem
+from pushhub.engine.security.credentials import Credentials
+from pushhub.engine.security.reseal import SealedItem
 from pushhub.engine.store.dynamodb_sealed import sealed_queues, sealed_span_exports
 from pushhub.hub.store.dynamodb_sealed import SealedHubItems
 from pushhub.notifications.store.secret_keys import sealed_signing_secret

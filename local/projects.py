@@ -16,9 +16,9 @@ from local.aws import Aws
 from local.errors import LocalError
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.project import Project
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
+from pushhub.engine.projects.tokens import token_hash
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
-from pushhub.engine.tokens import token_hash
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 

@@ -31,7 +31,7 @@ from local.roles import Granted, keep
 from pushhub.base import shared_reads
 from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
-from pushhub.engine import finished
+from pushhub.engine.flow import finished
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from pushhub.base.ports import PushRequest
-from pushhub.engine.copies import ChangeNotes
+from pushhub.engine.flow.wake_ups import WakeUps
 from pushhub.engine.model.flow import Limits
-from pushhub.engine.projects import Projects
-from pushhub.engine.wake_ups import WakeUps
+from pushhub.engine.projects.copies import ChangeNotes
+from pushhub.engine.projects.projects import Projects
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked as Seen
 from simulation.endpoints import Reply

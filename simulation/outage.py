@@ -26,7 +26,7 @@ from typing import Any
 
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.circuit import Circuit
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked, Reply
 from simulation.expressions import Item

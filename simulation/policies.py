@@ -9,7 +9,7 @@ import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from pushhub.engine.circuits import FRESH_MS
+from pushhub.engine.attempts.circuits import FRESH_MS
 from pushhub.engine.model.circuit import CircuitState, Health
 from pushhub.engine.model.message import Message
 from simulation.account import START_MS

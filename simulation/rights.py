@@ -27,21 +27,21 @@ UNUSED = {
     "sweep glue:* *": "there is no Glue outside AWS",
     "sweep events:* *": "a quiet night is told to EventBridge, which the simulator does not have",
     "push kms:GenerateDataKey key/*": "a service's token is sealed with the present key, its grant with a former one "
-    "(engine/oauth.py, cloud/vault.py)",
+    "(engine/security/oauth.py, cloud/vault.py)",
     "push s3:PutObject bodiesbucket/hub/*": "a result above 8 KB, or a child message with such a body "
     "(hub/recorded_answers.py, hub/intake.py)",
     "wake s3:PutObject bodiesbucket/hub/*": "a tick of a scheduler whose message is above 8 KB (hub/ticks.py)",
     "wake dynamodb:Query table/hubtable": "which services sign, when a project's signature scheme ends (hub/ends.py)",
     "wake dynamodb:UpdateItem table/hubtable": "a store is told that a certificate or a scheme of a service ends "
     "(hub/ends.py)",
-    "wake dynamodb:UpdateItem table/configtable": "a tick counts for its project's quota (engine/quotas.py)",
+    "wake dynamodb:UpdateItem table/configtable": "a tick counts for its project's quota (engine/projects/quotas.py)",
     "wake dynamodb:UpdateItem table/webhookstable": "an organization is told of an end or a finished task, at most so "
     "often a minute (webhooks/operational.py)",
     "wake s3:GetObject bodiesbucket/webhooks/*": "a task erases payloads above 8 KB (webhooks/messages.py)",
     "wake s3:PutObject bodiesbucket/webhooks/*": "a task erases payloads above 8 KB (webhooks/messages.py)",
     "wake s3:ListBucket bodiesbucket": "such a payload may be gone, and without it S3 answers 403 and not 404",
     "wake sqs:SendMessage routequeue": "a message that is to be routed was due later than SQS can delay "
-    "(engine/order_queues.py)",
+    "(engine/acceptance/order_queues.py)",
 }
 """Why no suite uses a right: its function, action and resource, with wildcards."""
 

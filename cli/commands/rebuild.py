@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.rebuild import Rebuild
+from pushhub.engine.records.rebuild import Rebuild
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import click
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.reseal import Reseal, Resealed
+from pushhub.engine.security.reseal import Reseal, Resealed
 
 from ..dry import changes
 from ..framework import Command

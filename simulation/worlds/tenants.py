@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from pushhub.engine.model.quota import Quota as Limit
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.webhooks.model.ids import engine_id
 from simulation.account import HttpAnswer
 from simulation.endpoints import Endpoint, Mood

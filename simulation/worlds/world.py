@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import Message
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from simulation.account import Account, HttpAnswer, Operator
 from simulation.endpoints import Asked, Endpoint, Mood, Reply
 from simulation.promises.flow import LEARNED_S, Flow, Limit, Waiting

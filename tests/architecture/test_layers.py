@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,8 @@ PROTOCOLS = {
 }
 """Every other package is a protocol: it may import the whole foundation, but no other protocol."""
 
+ROOMED = ("engine",)
+"""Packages whose use cases are in rooms."""
 INNER = {
     "model": {"model"},
     "wire": {"model", "wire"},
@@ -38,7 +41,9 @@ INNER = {
     "store": {"model", "store", ""},
     "api": {"model", "wire", "", "api"},
 }
-"""Which parts of its own package each part may import; the package's root (use cases and ports) has no name."""
+"""Which parts of its own package each part may import; that of use cases and ports has no name."""
+MODULES_OF_A_ROOM = 15
+"""How many modules a reader can hold in mind at once (docs/decisions/house.md)."""
 
 
 @cache
@@ -71,9 +76,27 @@ def modules() -> list[Path]:
     return sorted(path for path in LAYER.rglob("*.py") if path.stem != "__init__")
 
 
-def part(parts: tuple[str, ...]) -> str:
-    """The part of its package that a module is in: ``model``, ``wire``, ``store``, ``api``, or none for the root."""
+def folder(parts: tuple[str, ...]) -> str:
+    """The folder of its package that a module is in; none for the root."""
     return parts[1] if len(parts) > 2 else ""
+
+
+def part(parts: tuple[str, ...]) -> str:
+    """The part of its package that a module is in: ``model``, ``wire``, ``store``, ``api``, or none for use cases, which
+    are in the root or in a room: a folder of one subject.
+    """
+    return folder(parts) if folder(parts) in INNER else ""
+
+
+def room(module: str) -> str:
+    """The room that a module of the layer is in, as ``package.room``; none if it is in none."""
+    own = tuple(module.split(".")[1:])
+    return f"{own[0]}.{folder(own)}" if own and own[0] in ROOMED and folder(own) and not part(own) else ""
+
+
+def dotted(path: Path) -> str:
+    """A module's name in Python."""
+    return ".".join(path.relative_to(LAYER.parent).with_suffix("").parts)
 
 
 def name_of(path: Path) -> str:
@@ -104,7 +127,7 @@ def test_the_engine_asks_web_for_nothing_but_signature_schemes() -> None:
     # Given the modules of the engine, then only one knows the web package: what an API writes is read where APIs are
     engine = [path for path in modules() if path.is_relative_to(LAYER / "engine")]
     found = {name_of(path) for path in engine if any(each.startswith("pushhub.web") for each in imports(path))}
-    assert found == {"engine/signing.py"}
+    assert found == {"engine/security/signing.py"}
 
 
 def test_a_part_of_a_package_imports_only_the_parts_it_may() -> None:
@@ -116,8 +139,42 @@ def test_a_part_of_a_package_imports_only_the_parts_it_may() -> None:
     assert refused(may) == []
 
 
+def test_rooms_of_a_package_import_each_other_in_one_direction_only() -> None:
+    # Given what the modules of each room import, also for types only
+    graph: dict[str, set[str]] = {}
+    for path in modules():
+        own = room(dotted(path))
+        if own:
+            graph.setdefault(own, set()).update({room(each) for each in imports(path)} - {own, ""})
+    assert {"engine.flow", "engine.attempts"} <= graph.keys()
+    # Then no room is reached from itself
+    for start in graph:
+        reached, ahead = set[str](), [*graph[start]]
+        while ahead:
+            here = ahead.pop()
+            assert here != start, f"{start} is imported by what it imports: {sorted(reached)}"
+            if here not in reached:
+                reached.add(here)
+                ahead += graph.get(here, set())
+
+
+def test_what_rooms_share_knows_no_room() -> None:
+    # Given the modules beside the rooms, then only wiring imports what is in one
+    def may(own: tuple[str, ...], module: str) -> bool:
+        shared = own[0] in ROOMED and not folder(own) and own[-1] != "wiring.py"
+        return not (shared and room(module).startswith(f"{own[0]}."))
+
+    assert refused(may) == []
+
+
+@pytest.mark.parametrize("package", ROOMED)
+def test_a_room_can_be_held_in_mind(package: str) -> None:
+    sizes = Counter(folder(own) for path in modules() if (own := path.relative_to(LAYER).parts)[0] == package)
+    assert {each: count for each, count in sizes.items() if each not in INNER.keys() - {""} and count > MODULES_OF_A_ROOM} == {}
+
+
 def use_cases() -> set[tuple[str, str]]:
-    """Classes of the packages' roots that are made from ports, with their modules."""
+    """Classes of the packages' roots and rooms that are made from ports, with their modules."""
     found: set[tuple[str, str]] = set()
     for path in modules():
         own = path.relative_to(LAYER).parts
@@ -132,7 +189,7 @@ def use_cases() -> set[tuple[str, str]]:
         }
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and ports & {*_given(node)}:
-                found.add((f"pushhub.{own[0]}.{path.stem}", node.name))
+                found.add((dotted(path), node.name))
     return found
 
 
@@ -149,7 +206,7 @@ def _given(cls: ast.ClassDef) -> Iterator[str]:
 def test_handlers_make_no_use_case() -> None:
     # Given the use cases of all packages
     known = use_cases()
-    assert {("pushhub.engine.deliver", "Deliver"), ("pushhub.hub.notices", "HubNotices")} <= known
+    assert {("pushhub.engine.attempts.deliver", "Deliver"), ("pushhub.hub.notices", "HubNotices")} <= known
     # Then no module that knows HTTP imports one to make it: only wiring does
     for path in modules():
         if part(path.relative_to(LAYER).parts) != "api":

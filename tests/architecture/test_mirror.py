@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.architecture.test_layers import LAYER, ROOT, imports, part, tree_of
+from tests.architecture.test_layers import LAYER, ROOT, dotted, folder, imports, part, tree_of
 
 TESTS = ROOT / "tests"
 OF_THE_LAYER = {path.name for path in LAYER.iterdir() if (path / "__init__.py").exists()}
@@ -62,9 +62,9 @@ def test_tests_named_after_a_module_lie_where_the_module_does(package: str) -> N
     """Given tests with the name of a module, then they are in its part of the package, or use the API."""
     places: dict[str, set[str]] = {}
     for path in (LAYER / package).rglob("*.py"):
-        places.setdefault(path.stem.lstrip("_"), {"api"}).add(part(path.relative_to(LAYER).parts))
+        places.setdefault(path.stem.lstrip("_"), {"api"}).add(folder(path.relative_to(LAYER).parts))
     for path in (TESTS / package).rglob("test_*.py"):
-        there = part(path.relative_to(TESTS).parts)
+        there = folder(path.relative_to(TESTS).parts)
         assert there in places.get(path.stem.removeprefix("test_"), {there}), f"{path.relative_to(ROOT)} is elsewhere"
 
 
@@ -75,5 +75,5 @@ def test_pure_rules_have_tests_of_their_own() -> None:
     """
     for path in rules():
         package = path.relative_to(LAYER).parts[0]
-        module = ".".join(path.relative_to(LAYER.parent).with_suffix("").parts)
+        module = dotted(path)
         assert module in imported_by_tests(package), f"no test in tests/{package} imports {module}"

@@ -24,7 +24,7 @@ from tests.fakes.verifier import new_asymmetric, symmetric
 from tests.web.known_good import GOOD
 from tests.webhooks.world import WebhooksWorld
 
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 
 __all__ = ["organizations", "sender", "world"]
 

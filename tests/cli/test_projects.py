@@ -14,12 +14,12 @@ from cli.__main__ import run
 from tests.cloud import aws_services as aws
 
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.copies import slot_of
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
+from pushhub.engine.projects.copies import slot_of
+from pushhub.engine.projects.suspension import KNOWN_WITHIN_MS
+from pushhub.engine.projects.tokens import is_allowed, token_hash
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
-from pushhub.engine.suspension import KNOWN_WITHIN_MS
-from pushhub.engine.tokens import is_allowed, token_hash
 
 
 class Operator:

@@ -11,12 +11,12 @@ from tests.fakes import FakeClock
 
 from pushhub.base.errors import Conflict
 from pushhub.base.signature_schemes import PRESETS
-from pushhub.engine.copies import PROJECT as COPIED
-from pushhub.engine.copies import ChangeNotes, Changes, CopiedProjects
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Mark, Quota
 from pushhub.engine.model.span_export import SpanExport
 from pushhub.engine.ports import ConfigStore, Projects, QuotaStore
+from pushhub.engine.projects.copies import PROJECT as COPIED
+from pushhub.engine.projects.copies import ChangeNotes, Changes, CopiedProjects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
 

@@ -14,7 +14,7 @@ from tests.fakes.tokens import FakeEndNotes, FakeTokens
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.ends import EndNote, EndNotes, scheme_digest
-from pushhub.engine.oauth import TokenOwner, TokenState, TokenStore
+from pushhub.engine.security.oauth import TokenOwner, TokenState, TokenStore
 from pushhub.engine.store.dynamodb_ends import SCHEMES, DynamoDBEndNotes, of_protocol
 from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
 

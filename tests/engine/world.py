@@ -14,8 +14,8 @@ from tests.fakes import Crash, FakeClock, FakeConfigStore, FakeSender, FakeWorkQ
 from tests.fakes.ports import BASE_URL, FakePorts, InlineExecutor
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.copies import ChangeNotes
-from pushhub.engine.dispatch import Dispatch
+from pushhub.engine.acceptance.dispatch import Dispatch
+from pushhub.engine.flow.push import Push
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.backoff import RetryPolicy
 from pushhub.engine.model.catalogue import chunks_of
@@ -25,10 +25,10 @@ from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.ports import WorkQueue
+from pushhub.engine.projects.copies import ChangeNotes
 from pushhub.engine.protocol import OWNERS, Protocol
-from pushhub.engine.push import Push
 from pushhub.engine.store.dynamodb_changes import accepted_message
-from pushhub.engine.wake import Wake
+from pushhub.engine.waiting.wake import Wake
 from pushhub.ironmq.error_queue import ErrorQueuePost
 from pushhub.ironmq.intake import QueueIntake
 from pushhub.ironmq.post import Post

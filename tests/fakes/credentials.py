@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fakes.clock import FakeClock
 
-from pushhub.engine.credentials import Credentials
+from pushhub.engine.security.credentials import Credentials
 
 __all__ = ["FakeVault", "credentials"]
 

@@ -7,11 +7,11 @@ from dataclasses import astuple
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.ends import EndNote
-from pushhub.engine.oauth import TokenOwner, TokenState
+from pushhub.engine.security.oauth import TokenOwner, TokenState
 
 
 class FakeTokens:
-    """Implements :class:`pushhub.engine.oauth.TokenStore`.
+    """Implements :class:`pushhub.engine.security.oauth.TokenStore`.
 
     Attributes:
         states: What is stored, by owner.

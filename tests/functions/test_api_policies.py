@@ -24,7 +24,7 @@ from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.engine.model.delivery import with_span
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.trace import Span
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.engine.store._delivery_items import encode_delivery
 from pushhub.runtime.hub import start
 from pushhub.web.audit import audit

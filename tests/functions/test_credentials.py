@@ -11,7 +11,7 @@ from tests.functions.test_policies import run_and_check
 
 from pushhub.base.credentials import MASK
 from pushhub.engine.model.project import Project
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 
 
 def test_functions_are_allowed_to_keep_credentials_and_to_send_them(functions: Functions, sink: Sink) -> None:

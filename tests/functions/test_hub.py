@@ -12,7 +12,7 @@ from tests.functions.test_policies import run_and_check
 from tests.stack.hub_endpoint import TOKEN, HubEndpoint
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 
 STORE = f"/api/stores/{PROJECT}"
 

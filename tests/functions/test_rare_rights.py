@@ -24,9 +24,9 @@ from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.pulse import HOUR_MS, NAMES_MS
 from pushhub.engine.model.queue import Queue, QueueType
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.engine.store.dynamodb_pulses import is_pulse
-from pushhub.engine.sweep import GRACE_MS
+from pushhub.engine.waiting.sweep import GRACE_MS
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.store.websocket_management import ApiGatewaySockets
 from pushhub.notifications.wire.frames import UNSUBSCRIBE

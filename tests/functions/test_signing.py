@@ -11,7 +11,7 @@ from tests.functions.test_engine import PROJECT, post
 from tests.functions.test_policies import run_and_check
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 
 
 def test_functions_are_allowed_to_keep_the_secret_of_a_subscriber_and_to_sign_with_it(

@@ -10,7 +10,7 @@ from tests.functions.conftest import Functions, Sink, whole
 from tests.functions.test_engine import PROJECT
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 
 
 class Organization:

@@ -13,7 +13,7 @@ from tests.fakes import (
 from tests.fakes.ports import FakePorts
 
 from pushhub.base.errors import Conflict, Contended, Unavailable
-from pushhub.engine.accept import INLINE_BODY_LIMIT
+from pushhub.engine.acceptance.accept import INLINE_BODY_LIMIT
 from pushhub.engine.model.message import Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.ironmq.intake import QueueIntake

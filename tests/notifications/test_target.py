@@ -8,7 +8,7 @@ import pytest
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.base.verdict import Verdict
-from pushhub.engine.accept import Ids
+from pushhub.engine.acceptance.accept import Ids
 from pushhub.engine.model.delivery import opening
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber

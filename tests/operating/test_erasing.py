@@ -24,7 +24,7 @@ from tests.operating.stored_items import content
 
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.s3_bodies import S3BodyStore
 

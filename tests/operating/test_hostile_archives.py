@@ -22,7 +22,7 @@ from tests.operating.test_erasing import NAMES, OTHER
 from tests.operating.test_moving import Mover, write_records
 
 from cli import archived
-from pushhub.engine.tokens import token_hash
+from pushhub.engine.projects.tokens import token_hash
 
 hub, mover = test_erasing.hub, test_moving.mover
 

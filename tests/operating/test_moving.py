@@ -28,11 +28,11 @@ from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.vault import MARK, KmsVault
-from pushhub.engine.credentials import Credentials
 from pushhub.engine.ends import EndNote
-from pushhub.engine.gates import grant_of, identity_of
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.reach import Reach
+from pushhub.engine.security.credentials import Credentials
+from pushhub.engine.security.gates import grant_of, identity_of
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_ends import DynamoDBEndNotes, of_protocol
 from pushhub.engine.store.dynamodb_messages import RESTORED

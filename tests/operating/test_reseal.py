@@ -21,11 +21,11 @@ from pushhub.base.errors import Conflict
 from pushhub.base.gates import ClientCertificate
 from pushhub.cloud.table import Table
 from pushhub.cloud.vault import KmsVault
-from pushhub.engine.credentials import Credentials
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.model.span_export import SpanExport
+from pushhub.engine.security.credentials import Credentials
 from pushhub.engine.store._delivery_items import decode_delivery
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.hub.model.integration import Integration

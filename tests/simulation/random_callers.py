@@ -30,7 +30,7 @@ from tests.web.known_good import GOOD, Good
 from tests.web.shapes import ABSENT, ODD, as_bytes, places, with_value
 
 from pushhub.base.times import iso_time
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.runtime.routes import all_routes
 from pushhub.web.api import Auth, Route
 

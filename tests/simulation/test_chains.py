@@ -19,7 +19,7 @@ from simulation.weather import HOUR, Weather
 
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.message import MAX_HOPS
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 
 TRIES = 20
 

@@ -20,11 +20,11 @@ from simulation.ids import ids_in
 from simulation.scheduler import SECOND
 from simulation.weather import Kind
 
-from pushhub.engine.leases import Leases
+from pushhub.engine.flow.leases import Leases
+from pushhub.engine.flow.wake_ups import WakeUps
 from pushhub.engine.model.concurrency import MET_WITH, SLOW_ALONE, SLOW_OF_A_PROJECT
 from pushhub.engine.model.flow import BURST_MS, Limits, Pace
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
-from pushhub.engine.wake_ups import WakeUps
 
 CHANCE = Random("flow/1")
 RATES = [0.1, *(round(10 ** CHANCE.uniform(-1, 2), 3) for _ in range(4))]

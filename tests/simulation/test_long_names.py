@@ -17,7 +17,7 @@ from tests.simulation.random_callers import SET_UP, RandomCallers, Tenant
 from tests.web.known_good import GOOD, Good
 from tests.web.shapes import places, with_value
 
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.runtime.routes import all_routes
 from pushhub.web.api import Auth, Route
 

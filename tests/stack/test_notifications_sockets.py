@@ -18,8 +18,8 @@ from tests.stack.running import RunningStack
 from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, InvalidStatus
 
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.projects.tokens import token_hash
 from pushhub.engine.store.dynamodb_config import CACHE_TTL_MS, DynamoDBConfigStore
-from pushhub.engine.tokens import token_hash
 
 pytestmark = pytest.mark.stack
 

@@ -12,8 +12,8 @@ import pytest
 from tests.template.cloudformation import ROOT, Resource, conditions, of_type, references, resources
 
 from pushhub.cloud.observability import HUB_FAULTS
+from pushhub.engine.flow.queue_levels import LOOK_MS
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.queue_levels import LOOK_MS
 
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 FUNCTIONS = of_type("AWS::Lambda::Function")

@@ -13,7 +13,7 @@ import pytest
 from tests.template.cloudformation import Resource, conditions, of_type, parameter, resources
 from tests.template.test_alarms import ALARMS, FUNCTIONS, emitted
 
-from pushhub.engine.delivery_news import DeliveryNews
+from pushhub.engine.attempts.delivery_news import DeliveryNews
 from pushhub.engine.model.work import WorkOrder
 
 ROW = 24

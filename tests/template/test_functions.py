@@ -9,7 +9,7 @@ import pytest
 from local.deployer import WEBSOCKET_API
 from tests.template.cloudformation import ROOT, Resource, called_by, deployed, of_type, resources, source
 
-from pushhub.engine.job import LONGEST_ATTEMPT_MS
+from pushhub.engine.attempts.job import LONGEST_ATTEMPT_MS
 from pushhub.engine.model.flow import SHORT_ATTEMPT_MS
 from pushhub.runtime.hub import settings_of
 

@@ -17,7 +17,7 @@ from tests.notifications.world import NotificationWorld
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.tokens import token_hash
+from pushhub.engine.projects.tokens import token_hash
 from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.wiring import Notifications

@@ -15,7 +15,7 @@ from tests.web.shapes import filled, world_of
 
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import Unavailable
-from pushhub.engine.tokens import token_hash
+from pushhub.engine.projects.tokens import token_hash
 from pushhub.web.audit import audit, redacted
 
 OF_MESSAGES = {

@@ -15,7 +15,7 @@ from tests.fakes import Fault, FaultPlan
 from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.apis import handle
 from pushhub.web.http import request_from_event

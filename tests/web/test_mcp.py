@@ -13,7 +13,7 @@ from tests.fakes import Reply
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.times import iso_time
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.runtime.control import answer as control
 from pushhub.web.mcp import ANSWER_BYTES, NEWEST, WITH_HANDSHAKE
 

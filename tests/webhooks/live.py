@@ -16,7 +16,7 @@ from tests.webhooks.world import WebhooksWorld
 
 from pushhub.egress.guard import refusal
 from pushhub.egress.sender import GuardedSender
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.webhooks.wiring import Webhooks
 
 __all__ = ["LiveWorld"]

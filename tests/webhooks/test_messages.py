@@ -166,7 +166,7 @@ PAYLOAD_TEXT = '{ "b": 1.0, "a": 1e2, "n": 12345678901234567890123, "f": 0.1000,
 @pytest.mark.parametrize("limit", [8_192, 10])
 def test_a_payload_is_shown_as_the_very_text_it_was_posted_as(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given an endpoint and a message whose numbers no parser would write again as they are, kept inline or apart
-    monkeypatch.setattr("pushhub.engine.accept.INLINE_BODY_LIMIT", limit)
+    monkeypatch.setattr("pushhub.engine.acceptance.accept.INLINE_BODY_LIMIT", limit)
     world = WebhooksWorld()
     app = world.make_app()
     endpoint = world.make_endpoint(app)

@@ -17,7 +17,7 @@ from tests.webhooks.world import WebhooksWorld
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.records import record_of_delivery
-from pushhub.engine.oauth import TokenOwner
+from pushhub.engine.security.oauth import TokenOwner
 from pushhub.webhooks.model.internal_queues import queue_of, queue_uid
 
 URL = "https://a.example/in"

@@ -14,7 +14,7 @@ from tests.engine.world import PROJECT, World
 from tests.fakes import FaultPlan
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.webhooks.api.api import WebhooksApi
 from pushhub.webhooks.wiring import Webhooks
 

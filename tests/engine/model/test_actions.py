@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from pushhub.engine import push
+from pushhub.engine.flow import push
 from pushhub.engine.model import actions
 
 

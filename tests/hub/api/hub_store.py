@@ -11,7 +11,7 @@ from tests.engine.world import PROJECT
 from tests.hub.world import HubWorld
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.hub.wiring import Hub
 
 __all__ = ["OTHER_STORE", "Store"]

@@ -15,7 +15,7 @@ from tests.engine.world import PROJECT, World
 from tests.fakes import FaultPlan
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.projects import Projects
+from pushhub.engine.projects.projects import Projects
 from pushhub.ironmq.wiring import Ironmq
 
 __all__ = ["OTHER_PROJECT", "Hub", "Result"]

@@ -8,8 +8,8 @@ import pytest
 from tests.engine.world import PROJECT
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub
 
-from pushhub.engine.projects import Projects
-from pushhub.engine.tokens import token_hash
+from pushhub.engine.projects.projects import Projects
+from pushhub.engine.projects.tokens import token_hash
 
 REFUSED = {"msg": "Invalid project/token combination"}
 QUEUES = f"/3/projects/{PROJECT}/queues"

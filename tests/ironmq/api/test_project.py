@@ -10,7 +10,7 @@ from tests.ironmq.api.hub import OTHER_PROJECT, Hub
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.activity import HOUR_MS, Activity
-from pushhub.engine.report import TABLES
+from pushhub.engine.records.report import TABLES
 
 
 def test_the_last_day_is_told_hour_by_hour_with_the_hours_in_which_nothing_happened() -> None:

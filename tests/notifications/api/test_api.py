@@ -12,7 +12,7 @@ from tests.fakes import Fault, FaultPlan
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.tokens import token_hash
+from pushhub.engine.projects.tokens import token_hash
 from pushhub.notifications.log import Retention
 from pushhub.notifications.publish import NotificationPublish
 

@@ -48,7 +48,7 @@ class Gated(Protocol):
 
     @property
     def identity(self) -> bytes:
-        """That certificate, its key and authorities, encrypted; see :func:`pushhub.engine.gates.identity_of`."""
+        """That certificate, its key and authorities, encrypted by :func:`pushhub.engine.security.gates.identity_of`."""
         ...
 
 

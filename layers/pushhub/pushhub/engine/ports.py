@@ -144,7 +144,7 @@ class QueuesAndTotals(QueueStore, TotalStore, Protocol):
 
 
 class ChangeNoteStore(Protocol):
-    """Notes of changes that are about to be made (:mod:`pushhub.engine.copies`)."""
+    """Notes of changes that are about to be made (:mod:`pushhub.engine.projects.copies`)."""
 
     def note_change(self, slot: int, until: int) -> None:
         """Note a change in a slot; the note lasts until the given time (epoch milliseconds)."""

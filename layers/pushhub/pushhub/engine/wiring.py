@@ -18,26 +18,23 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock, Sender, Telemetry, Vault
-    from pushhub.engine.accept import Accept, AcceptBodies, Ids
-    from pushhub.engine.catalogue import Cataloguer
-    from pushhub.engine.circuits import Circuits, Recover
-    from pushhub.engine.copies import ChangeNotes, Changes
-    from pushhub.engine.credentials import Credentials
-    from pushhub.engine.deliver import Deliver
-    from pushhub.engine.dispatch import Dispatch
+    from pushhub.engine.acceptance.accept import Accept, AcceptBodies, Ids
+    from pushhub.engine.acceptance.dispatch import Dispatch
+    from pushhub.engine.acceptance.first_orders import FirstOrders
+    from pushhub.engine.acceptance.order_queues import OrderQueues
+    from pushhub.engine.attempts.circuits import Circuits, Recover
+    from pushhub.engine.attempts.deliver import Deliver
+    from pushhub.engine.attempts.health import SubscriberHealths
+    from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.ends import EndNote, EndNotes
-    from pushhub.engine.first_orders import FirstOrders
-    from pushhub.engine.gate_sending import GateSending
-    from pushhub.engine.gates import GateSettings
-    from pushhub.engine.health import SubscriberHealths
+    from pushhub.engine.flow.push import Push
+    from pushhub.engine.flow.queue_levels import LookAtQueues
+    from pushhub.engine.flow.slow_lane import SlowLane
+    from pushhub.engine.flow.wake_ups import WakeUps
     from pushhub.engine.model.catalogue import Accepted
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.record import DeliveryRecord
-    from pushhub.engine.nights import Nights
-    from pushhub.engine.oauth import Tokens, TokenStore
-    from pushhub.engine.order_queues import OrderQueues
-    from pushhub.engine.past import PastSearches
     from pushhub.engine.ports import (
         ActivityStore,
         BodyStore,
@@ -60,21 +57,24 @@ if TYPE_CHECKING:
         Watcher,
         WorkQueue,
     )
+    from pushhub.engine.projects.copies import ChangeNotes, Changes
+    from pushhub.engine.projects.quotas import Quotas
     from pushhub.engine.protocol import ByQueue, OwnIds
     from pushhub.engine.protocol import Protocol as WireProtocol
-    from pushhub.engine.pulses import SendPulses
-    from pushhub.engine.push import Push
-    from pushhub.engine.queue_levels import LookAtQueues
-    from pushhub.engine.quotas import Quotas
-    from pushhub.engine.records import Records
-    from pushhub.engine.resend import Resend
-    from pushhub.engine.signing import Signing
-    from pushhub.engine.slow_lane import SlowLane
-    from pushhub.engine.stranger_calls import StrangerCalls
-    from pushhub.engine.sweep import Sweep
+    from pushhub.engine.records.catalogue import Cataloguer
+    from pushhub.engine.records.nights import Nights
+    from pushhub.engine.records.past import PastSearches
+    from pushhub.engine.records.pulses import SendPulses
+    from pushhub.engine.records.records import Records
+    from pushhub.engine.security.credentials import Credentials
+    from pushhub.engine.security.gate_sending import GateSending
+    from pushhub.engine.security.gates import GateSettings
+    from pushhub.engine.security.oauth import Tokens, TokenStore
+    from pushhub.engine.security.signing import Signing
+    from pushhub.engine.security.stranger_calls import StrangerCalls
     from pushhub.engine.target import Targets
-    from pushhub.engine.wake import Wake
-    from pushhub.engine.wake_ups import WakeUps
+    from pushhub.engine.waiting.sweep import Sweep
+    from pushhub.engine.waiting.wake import Wake
 
 
 MOST_CALLS = 8
@@ -246,7 +246,7 @@ class AwsEnginePorts:
     @cached_property
     def credentials(self) -> Credentials:
         """For the stores, which seal what they write."""
-        from pushhub.engine.credentials import Credentials
+        from pushhub.engine.security.credentials import Credentials
 
         return Credentials(vault=lambda: self.vault, clock=self.clock)
 
@@ -434,32 +434,32 @@ class Engine:
 
     @cached_property
     def accept(self) -> Accept:
-        from pushhub.engine.accept import Accept
+        from pushhub.engine.acceptance.accept import Accept
 
         return Accept(self._ids)
 
     def accept_bodies(self, bodies: BodyStore) -> AcceptBodies:
         """The entry point for messages of a protocol that stores their large bodies there."""
-        from pushhub.engine.accept import AcceptBodies
+        from pushhub.engine.acceptance.accept import AcceptBodies
 
         return AcceptBodies(self._ids, bodies=bodies, clock=self.ports.clock)
 
     @cached_property
     def _ids(self) -> Ids:
-        from pushhub.engine.accept import Ids
+        from pushhub.engine.acceptance.accept import Ids
 
         return Ids(workers=self.ports.config, clock=self.ports.clock)
 
     @cached_property
     def first_orders(self) -> FirstOrders:
-        from pushhub.engine.first_orders import FirstOrders
+        from pushhub.engine.acceptance.first_orders import FirstOrders
 
         ports = self.ports
         return FirstOrders(push_queue=lambda: ports.push_queue, clock=ports.clock, telemetry=ports.telemetry)
 
     @cached_property
     def quotas(self) -> Quotas:
-        from pushhub.engine.quotas import Quotas
+        from pushhub.engine.projects.quotas import Quotas
 
         ports = self.ports
         return Quotas(
@@ -472,14 +472,14 @@ class Engine:
 
     @cached_property
     def change_notes(self) -> ChangeNotes:
-        from pushhub.engine.copies import ChangeNotes
+        from pushhub.engine.projects.copies import ChangeNotes
 
         return ChangeNotes(self.ports.config, self.ports.clock)
 
     @cached_property
     def changes(self) -> Changes:
         """Owners' changes, as this execution environment has heard of them."""
-        from pushhub.engine.copies import Changes
+        from pushhub.engine.projects.copies import Changes
 
         return Changes(self.ports.config, self.ports.clock)
 
@@ -491,20 +491,20 @@ class Engine:
 
     @cached_property
     def stranger_calls(self) -> StrangerCalls:
-        from pushhub.engine.stranger_calls import StrangerCalls
+        from pushhub.engine.security.stranger_calls import StrangerCalls
 
         return StrangerCalls(waits=self.ports.calls, check_url=self.ports.check_url, clock=self.ports.clock)
 
     @cached_property
     def signing(self) -> Signing:
-        from pushhub.engine.signing import Signing
+        from pushhub.engine.security.signing import Signing
 
         ports = self.ports
         return Signing(vault=lambda: ports.vault, projects=ports.config, clock=ports.clock, notes=ports.ends_of)
 
     @cached_property
     def tokens(self) -> Tokens:
-        from pushhub.engine.oauth import Tokens
+        from pushhub.engine.security.oauth import Tokens
 
         ports = self.ports
         return Tokens(
@@ -517,7 +517,7 @@ class Engine:
 
     @cached_property
     def gate_sending(self) -> GateSending:
-        from pushhub.engine.gate_sending import GateSending
+        from pushhub.engine.security.gate_sending import GateSending
 
         ports = self.ports
         return GateSending(
@@ -530,7 +530,7 @@ class Engine:
 
     @cached_property
     def gate_settings(self) -> GateSettings:
-        from pushhub.engine.gates import GateSettings
+        from pushhub.engine.security.gates import GateSettings
 
         ports = self.ports
         return GateSettings(
@@ -544,7 +544,7 @@ class Engine:
 
     @cached_property
     def credentials(self) -> Credentials:
-        from pushhub.engine.credentials import Credentials
+        from pushhub.engine.security.credentials import Credentials
 
         return Credentials(vault=lambda: self.ports.vault, clock=self.ports.clock)
 
@@ -565,7 +565,7 @@ class Engine:
 
     @cached_property
     def _slow_lane(self) -> SlowLane:
-        from pushhub.engine.slow_lane import SlowLane
+        from pushhub.engine.flow.slow_lane import SlowLane
 
         ports = self.ports
         return SlowLane(
@@ -593,11 +593,11 @@ class Engine:
         """The push use case, in short runs or long ones; its deliveries wait in the retry queue unless another one is
         given.
         """
-        from pushhub.engine.forwarding import NextQueues
-        from pushhub.engine.job import LONGEST_ATTEMPT_MS
-        from pushhub.engine.leases import Leases
+        from pushhub.engine.attempts.job import LONGEST_ATTEMPT_MS
+        from pushhub.engine.flow.forwarding import NextQueues
+        from pushhub.engine.flow.leases import Leases
+        from pushhub.engine.flow.push import Push
         from pushhub.engine.model.flow import SHORT_ATTEMPT_MS
-        from pushhub.engine.push import Push
 
         ports = self.ports
         return Push(
@@ -643,7 +643,7 @@ class Engine:
 
     @cached_property
     def past_searches(self) -> PastSearches:
-        from pushhub.engine.past import PastSearches
+        from pushhub.engine.records.past import PastSearches
 
         made = [each.own_ids for each in self.protocols if each.own_ids]
         ports = self.ports
@@ -664,7 +664,7 @@ class Engine:
     @cached_property
     def circuits(self) -> Circuits:
         """Circuits of subscribers, as seen by this execution environment."""
-        from pushhub.engine.circuits import Circuits
+        from pushhub.engine.attempts.circuits import Circuits
 
         ports = self.ports
         return Circuits(
@@ -674,8 +674,8 @@ class Engine:
     @cached_property
     def healths(self) -> SubscriberHealths:
         """How subscribers are doing."""
-        from pushhub.engine.health import SubscriberHealths
-        from pushhub.engine.suspension import is_suspended
+        from pushhub.engine.attempts.health import SubscriberHealths
+        from pushhub.engine.projects.suspension import is_suspended
 
         ports = self.ports
         return SubscriberHealths(
@@ -689,7 +689,7 @@ class Engine:
 
     @cached_property
     def wake_ups(self) -> WakeUps:
-        from pushhub.engine.wake_ups import WakeUps
+        from pushhub.engine.flow.wake_ups import WakeUps
 
         ports = self.ports
         return WakeUps(
@@ -698,14 +698,14 @@ class Engine:
 
     @cached_property
     def pulses(self) -> SendPulses:
-        from pushhub.engine.pulses import SendPulses
+        from pushhub.engine.records.pulses import SendPulses
 
         return SendPulses(store=self.ports.pulses, clock=self.ports.clock, telemetry=self.ports.telemetry)
 
     @cached_property
     def recover(self) -> Recover:
-        from pushhub.engine.circuits import Recover
-        from pushhub.engine.suspension import is_suspended
+        from pushhub.engine.attempts.circuits import Recover
+        from pushhub.engine.projects.suspension import is_suspended
 
         ports = self.ports
         return Recover(
@@ -720,11 +720,11 @@ class Engine:
         )
 
     def _deliver(self) -> Deliver:
-        from pushhub.engine.admission import Admission
-        from pushhub.engine.copies import CopiedProjects, CopiedQueues
-        from pushhub.engine.deliver import Deliver, Requests
-        from pushhub.engine.delivery_news import DeliveryNews
-        from pushhub.engine.in_order import InOrder
+        from pushhub.engine.attempts.admission import Admission
+        from pushhub.engine.attempts.deliver import Deliver, Requests
+        from pushhub.engine.attempts.delivery_news import DeliveryNews
+        from pushhub.engine.attempts.in_order import InOrder
+        from pushhub.engine.projects.copies import CopiedProjects, CopiedQueues
         from pushhub.engine.protocol import AllQueues
 
         ports = self.ports
@@ -761,7 +761,7 @@ class Engine:
 
     @cached_property
     def dispatch(self) -> Dispatch:
-        from pushhub.engine.dispatch import Dispatch
+        from pushhub.engine.acceptance.dispatch import Dispatch
 
         ports = self.ports
         return Dispatch(
@@ -777,7 +777,7 @@ class Engine:
         return self._queues_with(self.ports.retry_queue)
 
     def _queues_with(self, usual: WorkQueue) -> OrderQueues:
-        from pushhub.engine.order_queues import OrderQueues
+        from pushhub.engine.acceptance.order_queues import OrderQueues
 
         ports = self.ports
         return OrderQueues(
@@ -786,7 +786,7 @@ class Engine:
 
     @cached_property
     def wake(self) -> Wake:
-        from pushhub.engine.wake import Wake
+        from pushhub.engine.waiting.wake import Wake
 
         ports = self.ports
         return Wake(
@@ -800,7 +800,7 @@ class Engine:
 
     @cached_property
     def queue_levels(self) -> LookAtQueues:
-        from pushhub.engine.queue_levels import LookAtQueues
+        from pushhub.engine.flow.queue_levels import LookAtQueues
 
         ports = self.ports
         return LookAtQueues(
@@ -813,13 +813,13 @@ class Engine:
 
     @cached_property
     def resend(self) -> Resend:
-        from pushhub.engine.resend import Resend
+        from pushhub.engine.attempts.resend import Resend
 
         return Resend(deliveries=self.ports.messages, retry_queue=self.ports.retry_queue, clock=self.ports.clock)
 
     @cached_property
     def sweep(self) -> Sweep:
-        from pushhub.engine.sweep import Sweep
+        from pushhub.engine.waiting.sweep import Sweep
 
         ports = self.ports
         return Sweep(
@@ -839,7 +839,7 @@ class Engine:
         job = ports.settings[REPORT_JOB]
         if not job:
             return None
-        from pushhub.engine.nights import Nights
+        from pushhub.engine.records.nights import Nights
         from pushhub.engine.store.aws_nights import AwsNights, GlueRuns
 
         bucket, tables = ports.settings[RECORDS_BUCKET], ports.settings[PULSED_TABLES]
@@ -855,7 +855,7 @@ class Engine:
 
     def cataloguer(self, table: str) -> Cataloguer:
         """Enters what was accepted into a table, either a protocol's or the engine's own, into the catalogue."""
-        from pushhub.engine.catalogue import Cataloguer
+        from pushhub.engine.records.catalogue import Cataloguer
         from pushhub.engine.store.dynamodb_changes import accepted_in, is_restored
 
         readers = {name: read for protocol in self.protocols for name, read in protocol.accepted_readers().items()}
@@ -871,7 +871,7 @@ class Engine:
         return {}
 
     def _records_of(self, table: str) -> Records:
-        from pushhub.engine.records import Records
+        from pushhub.engine.records.records import Records
         from pushhub.engine.store.dynamodb_changes import is_restored, record_of_change
         from pushhub.engine.store.dynamodb_pulses import pulses_of_change
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.accept import AcceptBodies, PlacedBody
+    from pushhub.engine.acceptance.accept import AcceptBodies, PlacedBody
     from pushhub.engine.model.trace import Trace
     from pushhub.engine.ports import MessageSink, SearchIndex
-    from pushhub.engine.quotas import Quotas
+    from pushhub.engine.projects.quotas import Quotas
     from pushhub.hub.model.mapping import ServiceMapping
     from pushhub.hub.ports import MessageTypes, WriteEntries
 

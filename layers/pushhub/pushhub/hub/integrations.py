@@ -11,7 +11,7 @@ from pushhub.base.errors import NotFound, TryLater
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
-from pushhub.engine.projects import allowed_targets
+from pushhub.engine.projects.projects import allowed_targets
 from pushhub.hub.model.integration import EndpointDescription, Integration, Service
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
@@ -25,9 +25,9 @@ from pushhub.hub.wire.fields import InvalidObject
 from pushhub.hub.wire.request import service_url
 
 if TYPE_CHECKING:
-    from pushhub.engine.credentials import Credentials
     from pushhub.engine.ports import ProjectStore
-    from pushhub.engine.stranger_calls import StrangerCalls
+    from pushhub.engine.security.credentials import Credentials
+    from pushhub.engine.security.stranger_calls import StrangerCalls
 
 DESCRIPTION_SECONDS = 10
 """How long an endpoint may take to return its description, seconds; the caller who registers it waits for that."""

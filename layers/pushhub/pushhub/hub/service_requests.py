@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from pushhub.base.credentials import place_of
 from pushhub.base.gates import OPEN
 from pushhub.base.ports import PushRequest
+from pushhub.engine.attempts.traces import trace_headers
 from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
-from pushhub.engine.projects import allowed_targets
-from pushhub.engine.traces import trace_headers
+from pushhub.engine.projects.projects import allowed_targets
 from pushhub.hub.tokens import token_of
 from pushhub.hub.wire.answer import ANSWER_LIMIT
 from pushhub.hub.wire.request import request_body, request_headers
 
 if TYPE_CHECKING:
-    from pushhub.engine.credentials import Credentials
-    from pushhub.engine.gate_sending import GateSending, Sent
     from pushhub.engine.ports import ProjectStore
-    from pushhub.engine.signing import Signing
+    from pushhub.engine.security.credentials import Credentials
+    from pushhub.engine.security.gate_sending import GateSending, Sent
+    from pushhub.engine.security.signing import Signing
     from pushhub.engine.target import PushOrder
     from pushhub.hub.model.mapping import ServiceMapping
     from pushhub.hub.model.message import HubMessage

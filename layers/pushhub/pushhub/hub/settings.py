@@ -10,7 +10,7 @@ from pushhub.base.errors import FieldRefused, Invalid, NotFound
 from pushhub.base.gates import KEEP_GATES
 from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
-from pushhub.engine.projects import allowed_targets
+from pushhub.engine.projects.projects import allowed_targets
 from pushhub.hub.model.internal_queues import DIALECT
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
@@ -21,10 +21,10 @@ from pushhub.hub.wire.fields import InvalidObject
 if TYPE_CHECKING:
     from pushhub.base.gates import GateChange
     from pushhub.base.ports import Clock
-    from pushhub.engine.gates import GateSettings
     from pushhub.engine.ports import ProjectStore
-    from pushhub.engine.signing import Signing
-    from pushhub.engine.stranger_calls import StrangerCalls
+    from pushhub.engine.security.gates import GateSettings
+    from pushhub.engine.security.signing import Signing
+    from pushhub.engine.security.stranger_calls import StrangerCalls
     from pushhub.hub.model.parameters import Parameter
     from pushhub.hub.wire.mapping import WantedMapping
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.gates import NO_PROOF
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.component import Component
-from pushhub.engine.gate_sending import was_sent
+from pushhub.engine.security.gate_sending import was_sent
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.hub.effects import Answered, HubEffects
 from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE

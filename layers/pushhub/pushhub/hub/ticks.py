@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Conflict, Unavailable, Unreadable
 from pushhub.engine.component import Component
 from pushhub.engine.faults import described
-from pushhub.engine.suspension import is_suspended
+from pushhub.engine.projects.suspension import is_suspended
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.schedule import tick_after
 

@@ -10,7 +10,7 @@ from pushhub.hub.model.integration import Integration
 from pushhub.hub.model.mapping import ServiceMapping
 
 if TYPE_CHECKING:
-    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.security.credentials import Credentials
 
 Holder = TypeVar("Holder", ServiceMapping, Integration)
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import Deliveries, QueueSource
-    from pushhub.engine.resend import Resend
     from pushhub.ironmq.push_messages import PushedMessage, PushMessages
     from pushhub.ironmq.wire.messages import Deletion
 

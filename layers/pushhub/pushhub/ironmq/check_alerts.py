@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.accept import Accept
+    from pushhub.engine.acceptance.accept import Accept
     from pushhub.engine.ports import MessageSink, QueueSource, Unsettled, WaitingOrders
     from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.model.project_alert import ProjectAlert

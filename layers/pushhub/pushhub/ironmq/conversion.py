@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import BodyStore
-    from pushhub.engine.stranger_calls import StrangerCalls
+    from pushhub.engine.security.stranger_calls import StrangerCalls
     from pushhub.ironmq.intake import QueueIntake
     from pushhub.ironmq.ports import PullMessage, PullStore
 

@@ -12,7 +12,7 @@ from pushhub.engine.component import Component
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage, Ordering
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.ports import MessageSink, Once, QueuesAndTotals
-from pushhub.engine.queue_copies import QueueCopies
+from pushhub.engine.projects.queue_copies import QueueCopies
 from pushhub.ironmq.ports import PullSink, PullSizes
 from pushhub.ironmq.queue_changes import pull_queue
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from pushhub.base.ports import Clock
-    from pushhub.engine.accept import AcceptBodies, PlacedBody, Sink
+    from pushhub.engine.acceptance.accept import AcceptBodies, PlacedBody, Sink
     from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.search import Fields
 
@@ -41,7 +41,7 @@ class Caused:
 
 
 class _PullSink:
-    """Implements :class:`pushhub.engine.accept.Sink` on the store of pull queues.
+    """Implements :class:`pushhub.engine.acceptance.accept.Sink` on the store of pull queues.
 
     Args:
         reserved_count: Times the messages were reserved before.

@@ -9,9 +9,9 @@ from pushhub.engine.component import Component
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pushhub.engine.first_orders import FirstOrders
+    from pushhub.engine.acceptance.first_orders import FirstOrders
     from pushhub.engine.model.message import NewMessage
-    from pushhub.engine.quotas import Quotas
+    from pushhub.engine.projects.quotas import Quotas
     from pushhub.ironmq.intake import QueueIntake
 
 

@@ -11,14 +11,14 @@ from pushhub.base.errors import Conflict, Invalid, NotFound, QueueNotFound, Unav
 from pushhub.base.ids import new_uid
 from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
-from pushhub.engine.projects import allowed_targets
+from pushhub.engine.projects.projects import allowed_targets
 from pushhub.ironmq.model.project_alert import Measure, ProjectAlert, is_alert_id, sampled, to_test
 from pushhub.ironmq.queues import named_subscriber
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.ports import ProjectStore, QueueSource
-    from pushhub.engine.stranger_calls import StrangerCalls
+    from pushhub.engine.security.stranger_calls import StrangerCalls
     from pushhub.engine.target import Targets
     from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.check_alerts import AlertPost

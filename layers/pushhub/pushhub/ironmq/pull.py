@@ -14,7 +14,7 @@ from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.ports import ProjectStore, QueueSource
-from pushhub.engine.suspension import is_suspended
+from pushhub.engine.projects.suspension import is_suspended
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
 from pushhub.web.answer_size import ResponseBudget
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.resend import Resend
     from pushhub.ironmq.search import Fields
 
 PEEK_PAGE = 200

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Forbidden, Invalid
 from pushhub.base.ids import new_secret, new_uid
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
-from pushhub.engine.queue_copies import uncopied_from_now
+from pushhub.engine.projects.queue_copies import uncopied_from_now
 from pushhub.ironmq.wire.alerts import alert_key
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber
 

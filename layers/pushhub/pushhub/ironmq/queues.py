@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue, Subscriber
     from pushhub.engine.ports import QueuesAndTotals, Unsettled
-    from pushhub.engine.queue_copies import QuietQueues
+    from pushhub.engine.projects.queue_copies import QuietQueues
     from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.ports import PullSizes
     from pushhub.ironmq.subscribers import Registration

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.model.queue import Queue, Subscriber
-    from pushhub.engine.resend import Resend
     from pushhub.ironmq.wire.subscribers import ReplayRequest
 
 

@@ -13,7 +13,7 @@ from pushhub.base.errors import HubError, Unavailable
 from pushhub.base.ports import PushRequest
 from pushhub.base.times import epoch_ms
 from pushhub.base.verdict import Answer, Verdict
-from pushhub.engine.accept import accept_once
+from pushhub.engine.acceptance.accept import accept_once
 from pushhub.engine.component import Component
 from pushhub.engine.model.activity import HOUR_MS, SubscriberActivity
 from pushhub.engine.model.answer_rules import Asked, Stops, retry_after_ms
@@ -22,7 +22,7 @@ from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber, internal_queue
 from pushhub.engine.model.reach import Reach
-from pushhub.engine.projects import allowed_targets
+from pushhub.engine.projects.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.ironmq.model.spans import (
     SPANS_HEADER,

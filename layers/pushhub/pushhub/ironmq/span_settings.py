@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 from pushhub.base.credentials import MASK, masked_headers, place_of
 from pushhub.base.errors import Invalid
 from pushhub.engine.component import Component
-from pushhub.engine.credentials import still_hidden
 from pushhub.engine.model.reach import Reach
-from pushhub.engine.projects import allowed_targets
+from pushhub.engine.projects.projects import allowed_targets
+from pushhub.engine.security.credentials import still_hidden
 from pushhub.ironmq.model.span_export import HOURS, ShownExport
 from pushhub.ironmq.model.spans import SPANS_UID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pushhub.engine.activity import ProjectActivity
-    from pushhub.engine.credentials import Credentials
     from pushhub.engine.model.span_export import SpanExport
     from pushhub.engine.ports import ConfigStore, Unsettled
-    from pushhub.engine.stranger_calls import StrangerCalls
+    from pushhub.engine.records.activity import ProjectActivity
+    from pushhub.engine.security.credentials import Credentials
+    from pushhub.engine.security.stranger_calls import StrangerCalls
 
 
 class SpanSettings(Component):

@@ -14,7 +14,7 @@ from pushhub.engine.component import Component
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.reach import Reach
-from pushhub.engine.projects import allowed_targets
+from pushhub.engine.projects.projects import allowed_targets
 from pushhub.ironmq.wire.subscribers import (
     NO_SUBSCRIBER,
     AskedSubscriber,
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pushhub.base.gates import Gated
-    from pushhub.engine.credentials import Credentials
-    from pushhub.engine.gates import GateSettings
-    from pushhub.engine.health import SubscriberHealths
+    from pushhub.engine.attempts.health import SubscriberHealths
     from pushhub.engine.model.subscriber_health import SubscriberHealth
     from pushhub.engine.ports import ProjectStore, QueueStore
-    from pushhub.engine.queue_copies import QuietQueues
-    from pushhub.engine.signing import Signing
-    from pushhub.engine.stranger_calls import StrangerCalls
+    from pushhub.engine.projects.queue_copies import QuietQueues
+    from pushhub.engine.security.credentials import Credentials
+    from pushhub.engine.security.gates import GateSettings
+    from pushhub.engine.security.signing import Signing
+    from pushhub.engine.security.stranger_calls import StrangerCalls
     from pushhub.engine.target import Targets
     from pushhub.ironmq.queue_changes import Admit
 
@@ -303,7 +303,7 @@ class Subscribers(Component):
         """
         if queue.push is None:
             raise Invalid(NO_SUBSCRIBERS)
-        from pushhub.engine.health import Watched  # noqa: PLC0415 (few requests ask for it)
+        from pushhub.engine.attempts.health import Watched  # noqa: PLC0415 (few requests ask for it)
 
         asked = [*queue.push.subscribers]
         if queue.type is QueueType.UNICAST:

@@ -11,14 +11,14 @@ from pushhub.base.credentials import without_credentials
 from pushhub.base.errors import Invalid, ProjectSuspended, RequestRefused
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, iron_verdict
+from pushhub.engine.attempts.traces import passed_on, trace_headers
 from pushhub.engine.component import Component
 from pushhub.engine.model.message import MAX_HOPS, NewMessage
 from pushhub.engine.model.reach import Reach
-from pushhub.engine.projects import allowed_targets
-from pushhub.engine.suspension import is_suspended
+from pushhub.engine.projects.projects import allowed_targets
+from pushhub.engine.projects.suspension import is_suspended
+from pushhub.engine.projects.tokens import token_hash
 from pushhub.engine.target import Outcome, PushOrder
-from pushhub.engine.tokens import token_hash
-from pushhub.engine.traces import passed_on, trace_headers
 from pushhub.ironmq.wire.headers import WEBHOOK_PREFIX, trail_headers
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.push import IronMqTarget, layered, parse_ironmq_url, parse_ironworker_url, push_headers
@@ -27,9 +27,9 @@ from pushhub.ironmq.wire.urls import check_callable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.ports import ProjectStore, TokenStore
-    from pushhub.engine.signing import Signature, Signing
+    from pushhub.engine.security.gate_sending import GateSending
+    from pushhub.engine.security.signing import Signature, Signing
     from pushhub.ironmq.intake import QueueIntake
 
 DIALECT = "raw"

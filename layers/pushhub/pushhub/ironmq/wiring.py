@@ -16,10 +16,10 @@ from pushhub.engine.wiring import CONFIG_TABLE, AwsEnginePorts, Engine
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pushhub.engine.activity import ProjectActivity
     from pushhub.engine.ends import EndNotes, Ends
     from pushhub.engine.ports import Waits
-    from pushhub.engine.report import ProjectReport
+    from pushhub.engine.records.activity import ProjectActivity
+    from pushhub.engine.records.report import ProjectReport
     from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.api.call import IronCall
@@ -204,7 +204,7 @@ class Ironmq:
         return SpanCounts(activity=outside.activity, clock=outside.clock, telemetry=outside.telemetry)
 
     def _post_spans(self) -> PostSpans:
-        from pushhub.engine.past import as_clients_know
+        from pushhub.engine.records.past import as_clients_know
         from pushhub.ironmq.span_export import PostSpans
 
         outside = self._outside
@@ -327,7 +327,7 @@ class Ironmq:
 
     @cached_property
     def _use_cases(self) -> IronUseCases:
-        from pushhub.engine.queue_copies import QuietQueues
+        from pushhub.engine.projects.queue_copies import QuietQueues
         from pushhub.ironmq.acknowledge import Acknowledge
         from pushhub.ironmq.api.use_cases import IronUseCases
         from pushhub.ironmq.conversion import Conversion
@@ -434,13 +434,13 @@ class Ironmq:
 
     @cached_property
     def activity(self) -> ProjectActivity:
-        from pushhub.engine.activity import ProjectActivity
+        from pushhub.engine.records.activity import ProjectActivity
 
         return ProjectActivity(store=self._outside.activity, clock=self._outside.clock)
 
     @cached_property
     def report(self) -> ProjectReport:
-        from pushhub.engine.report import ProjectReport
+        from pushhub.engine.records.report import ProjectReport
 
         return ProjectReport(store=self._outside.reports)
 

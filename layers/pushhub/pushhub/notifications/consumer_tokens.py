@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unauthorized
 from pushhub.engine.component import Component
-from pushhub.engine.suspension import refuse_suspended
+from pushhub.engine.projects.suspension import refuse_suspended
 from pushhub.notifications.wire.tokens import Claims, Tokens
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.component import Component
-from pushhub.engine.suspension import is_suspended
+from pushhub.engine.projects.suspension import is_suspended
 from pushhub.notifications.connections import IDLE_MS, Connections, known_dead
 
 if TYPE_CHECKING:

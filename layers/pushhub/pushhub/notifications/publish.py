@@ -21,7 +21,7 @@ from pushhub.notifications.wire.publish import Draft, one_line
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
-    from pushhub.engine.quotas import Quotas
+    from pushhub.engine.projects.quotas import Quotas
     from pushhub.notifications.log import TopicLog
     from pushhub.notifications.ports import RequestStore, SubscriptionStore
 

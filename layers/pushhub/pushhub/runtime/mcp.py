@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pushhub.base import json_text
 from pushhub.base.errors import RequestRefused, TooLarge, Unauthorized
-from pushhub.engine.suspension import is_suspended
+from pushhub.engine.projects.suspension import is_suspended
 from pushhub.runtime.apis import handle
 from pushhub.runtime.documentation import VERSION
 from pushhub.web.http import MethodNotAllowed, Request, Response, serve

@@ -18,7 +18,7 @@ from pushhub.webhooks.wire.fields import NAME
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
-    from pushhub.engine.copies import ChangeNotes
+    from pushhub.engine.projects.copies import ChangeNotes
 
 
 def found_application(store: ReadApplications, project_id: str, name: str) -> Application:

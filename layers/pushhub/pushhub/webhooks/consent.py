@@ -21,7 +21,7 @@ from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.component import Component
 from pushhub.engine.model.message import Message
-from pushhub.engine.projects import allowed_targets
+from pushhub.engine.projects.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.webhooks.credentials import opened
 from pushhub.webhooks.model.endpoint import OpenQuestion
@@ -31,11 +31,11 @@ from pushhub.webhooks.wire.consent import consent_url
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Vault
-    from pushhub.engine.accept import Accept
-    from pushhub.engine.copies import ChangeNotes
-    from pushhub.engine.credentials import Credentials
-    from pushhub.engine.gate_sending import GateSending
+    from pushhub.engine.acceptance.accept import Accept
     from pushhub.engine.ports import MessageSink, ProjectStore
+    from pushhub.engine.projects.copies import ChangeNotes
+    from pushhub.engine.security.credentials import Credentials
+    from pushhub.engine.security.gate_sending import GateSending
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Endpoints
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.credentials import masked_headers, masked_url, revealed
-from pushhub.engine.credentials import still_hidden
+from pushhub.engine.security.credentials import still_hidden
 
 if TYPE_CHECKING:
-    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.security.credentials import Credentials
     from pushhub.webhooks.model.endpoint import Endpoint
 
 _OWN = ""

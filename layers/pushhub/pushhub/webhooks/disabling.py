@@ -14,7 +14,7 @@ from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEve
 from pushhub.webhooks.queues import CIRCUIT
 
 if TYPE_CHECKING:
-    from pushhub.engine.copies import ChangeNotes
+    from pushhub.engine.projects.copies import ChangeNotes
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Endpoints
 

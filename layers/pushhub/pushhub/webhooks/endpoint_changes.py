@@ -16,8 +16,8 @@ from pushhub.webhooks.ports import Endpoints, UidTaken
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
-    from pushhub.engine.copies import ChangeNotes
-    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.projects.copies import ChangeNotes
+    from pushhub.engine.security.credentials import Credentials
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.signatures import EndpointSignatures
 

@@ -25,7 +25,7 @@ from pushhub.webhooks.wire.fields import NAME
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.base.signing_change import WantedSignature
-    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.security.credentials import Credentials
     from pushhub.webhooks.endpoint_changes import EndpointChanges
     from pushhub.webhooks.endpoint_checks import EndpointChecks
     from pushhub.webhooks.model.application import Application

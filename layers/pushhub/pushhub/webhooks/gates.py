@@ -10,9 +10,9 @@ from pushhub.base.errors import FieldRefused
 from pushhub.base.times import iso_time
 from pushhub.engine.component import Component
 from pushhub.engine.ends import EndNote, first_warning
-from pushhub.engine.gates import check_fitting, grant_of, malformed, read_certificate
-from pushhub.engine.grants import Allowed, read_grant
-from pushhub.engine.projects import allowed_targets
+from pushhub.engine.projects.projects import allowed_targets
+from pushhub.engine.security.gates import check_fitting, grant_of, malformed, read_certificate
+from pushhub.engine.security.grants import Allowed, read_grant
 from pushhub.engine.target import OUT_OF_REACH
 from pushhub.webhooks.model.refusals import not_found, unprocessable
 from pushhub.webhooks.wire.grant import grant_view
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Refusal(Protocol):
-    """Says why a URL may not be registered; see :meth:`pushhub.engine.stranger_calls.StrangerCalls.refusal`."""
+    """Says why a URL may not be registered; :meth:`pushhub.engine.security.stranger_calls.StrangerCalls.refusal`."""
 
     def __call__(self, project_id: str, urls: Sequence[str], allowed_targets: Sequence[str], /) -> str | None:
         """None when it may."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from pushhub.engine.attempts.health import Watched
 from pushhub.engine.component import Component
-from pushhub.engine.health import Watched
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.base.signature_schemes import Scheme
     from pushhub.base.signing import KeyRing
-    from pushhub.engine.health import SubscriberHealths
+    from pushhub.engine.attempts.health import SubscriberHealths
     from pushhub.engine.model.subscriber_health import SubscriberHealth
     from pushhub.engine.ports import ProjectStore
     from pushhub.webhooks.model.application import Application

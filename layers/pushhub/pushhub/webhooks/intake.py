@@ -22,8 +22,8 @@ from pushhub.webhooks.model.message import ListedMessage
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pushhub.engine.accept import AcceptBodies, PlacedBody
-    from pushhub.engine.first_orders import FirstOrders
+    from pushhub.engine.acceptance.accept import AcceptBodies, PlacedBody
+    from pushhub.engine.acceptance.first_orders import FirstOrders
     from pushhub.engine.model.queue import Subscriber
     from pushhub.engine.ports import MessageStore
     from pushhub.webhooks.model.application import Application

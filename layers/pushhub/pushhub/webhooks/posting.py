@@ -12,7 +12,7 @@ from pushhub.webhooks.model.message import LISTED_MS
 from pushhub.webhooks.model.refusals import conflict, not_found
 
 if TYPE_CHECKING:
-    from pushhub.engine.quotas import Quotas
+    from pushhub.engine.projects.quotas import Quotas
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.intake import WebhooksIntake

@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
-from pushhub.engine.copies import Changes, Copies
 from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.queue import Attachment, PushSettings, Queue, Subscriber, internal_queue
+from pushhub.engine.projects.copies import Changes, Copies
 from pushhub.webhooks.model.internal_queues import CONSENT_QUEUE, CONSENT_SCHEME, CONSENT_UID, PROTOCOL, queue_uid
 
 if TYPE_CHECKING:

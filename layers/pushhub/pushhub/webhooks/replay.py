@@ -22,9 +22,9 @@ from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, all
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import Deliveries
-    from pushhub.engine.resend import Resend
     from pushhub.webhooks.model.message import ListedMessage
     from pushhub.webhooks.ports import ReadEndpoints
 

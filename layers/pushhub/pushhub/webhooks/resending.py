@@ -13,8 +13,8 @@ from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.refusals import Gone, Refused
 
 if TYPE_CHECKING:
+    from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.ports import MessageStore
-    from pushhub.engine.resend import Resend
     from pushhub.webhooks.messages import WebhooksMessages
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.message import ListedMessage

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
 from pushhub.engine.component import Component
-from pushhub.engine.copies import PROJECT
 from pushhub.engine.ends import EndNote, scheme_note
+from pushhub.engine.projects.copies import PROJECT
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.wire.signatures import FIELD, schemes_view
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.base.signature_schemes import Scheme
     from pushhub.base.signing_change import WantedSignature
-    from pushhub.engine.copies import ChangeNotes
     from pushhub.engine.ports import ProjectStore
+    from pushhub.engine.projects.copies import ChangeNotes
     from pushhub.webhooks.endpoints import WebhooksEndpoints
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Applications

@@ -11,11 +11,11 @@ from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, PushRequest, Telemetry
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.attempts.traces import passed_on
 from pushhub.engine.component import Component
 from pushhub.engine.model.queue import Subscriber
-from pushhub.engine.projects import allowed_targets
+from pushhub.engine.projects.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH, Outcome, PushOrder, Targets
-from pushhub.engine.traces import passed_on
 from pushhub.webhooks.credentials import opened
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
 from pushhub.webhooks.model.internal_queues import PROTOCOL
@@ -24,10 +24,10 @@ from pushhub.webhooks.queues import APPLICATION, ENDPOINT
 from pushhub.webhooks.wire.endpoint import is_http
 
 if TYPE_CHECKING:
-    from pushhub.engine.credentials import Credentials
-    from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.model.trace import Trace
     from pushhub.engine.ports import ProjectStore
+    from pushhub.engine.security.credentials import Credentials
+    from pushhub.engine.security.gate_sending import GateSending
     from pushhub.webhooks.attempt_groups import AttemptGroups
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.signed_requests import SignedRequest, SignedRequests

@@ -5,7 +5,7 @@ Only the run that has a subscriber's lease begins attempts at it, so the limits 
 there as it needs them, and removes them once they are done. A rate above
 :data:`~pushhub.engine.model.flow.PART_PER_S` is divided into parts, each with a lease and a backlog of its own.
 
-A lease changes by its methods only. What is stored of it is changed by :class:`pushhub.engine.leases.Leases`.
+A lease changes by its methods only. What is stored of it is changed by :class:`pushhub.engine.flow.leases.Leases`.
 """
 
 from __future__ import annotations

@@ -79,12 +79,12 @@ class Subscriber:
         disabled: Nothing is sent to it; its deliveries end when they fall due.
         paused: Nothing is sent to it except at a person's request; its deliveries wait in its backlog until it is
             resumed or they expire. Not used in unicast.
-        sealed: Its signing keys, encrypted (:class:`pushhub.engine.signing.Signing`); empty: requests to it are not
-            signed.
+        sealed: Its signing keys, encrypted (:class:`pushhub.engine.security.signing.Signing`); empty: requests to it
+            are not signed.
         signing_ends: When schemes that sign its requests end, by the header of their signature.
         oauth: How the tokens are obtained that it is sent, encrypted; empty for no tokens.
         certificate: The certificate that its requests are sent with.
-        identity: That certificate, its key and authorities, encrypted (:mod:`pushhub.engine.gates`).
+        identity: That certificate, its key and authorities, encrypted (:mod:`pushhub.engine.security.gates`).
         attached: What its protocol attached; never stored.
 
     The stored ones show ``********`` for what is in :attr:`PushSettings.credentials`.
@@ -137,7 +137,7 @@ class PushSettings:
         circuit: How failing subscribers are protected; None for no protection: each delivery then follows its own
             waits. Not used in unicast.
         credentials: What opens something in the URLs and headers of the subscribers, encrypted
-            (:class:`pushhub.engine.credentials.Credentials`); empty if nothing does.
+            (:class:`pushhub.engine.security.credentials.Credentials`); empty if nothing does.
         former: Subscribers that were removed, the latest last.
         eager: See :mod:`pushhub.engine.model.eager`.
         find: Finds a subscriber by its id, where there may be too many to list; never stored.
@@ -284,7 +284,7 @@ class Queue:
         secret: Key of the push reservations (see :func:`pushhub.base.ids.push_reservation_id`); never shown.
         cleared_at: Push queues: messages accepted up to then (epoch milliseconds) count as deleted.
         uncopied_until: Push queues: when posts may go by copies of it again, epoch milliseconds
-            (:mod:`pushhub.engine.queue_copies`).
+            (:mod:`pushhub.engine.projects.queue_copies`).
         converted_at: Push queues that were pull queues: when they changed, epoch milliseconds. Messages may be left
             under ``pull_uid``.
         version: Incremented by each write; guards concurrent changes.

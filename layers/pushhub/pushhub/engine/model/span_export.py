@@ -16,7 +16,7 @@ class SpanExport:
     Attributes:
         url: Where spans are POSTed, ``http`` or ``https``, with its whole path (``/v1/traces``).
         headers: Sent with them. ``********`` stands for values that open something.
-        credentials: Those values, encrypted (:class:`pushhub.engine.credentials.Credentials`); empty for none.
+        credentials: Those values, encrypted (:class:`pushhub.engine.security.credentials.Credentials`); empty for none.
         on: Whether spans are exported now.
     """
 

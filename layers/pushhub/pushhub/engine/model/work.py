@@ -41,7 +41,7 @@ class WorkOrder:
         version: The only version of the delivery that the order is for; if the delivery has changed when the order is
             first received, the order is void. None: for any version.
         wakes: The order is for no delivery: it wakes a run that takes the lease at its subscriber
-            (:mod:`pushhub.engine.leases`).
+            (:mod:`pushhub.engine.flow.leases`).
         part: Which part of the subscriber's rate a wake-up is for.
         until: The order makes the delivery's first try before that time (epoch milliseconds), or none: another one will
             come (:mod:`pushhub.engine.model.eager`). None: it is the only one.

@@ -15,7 +15,7 @@ from pushhub.cloud.calls import aws_call, code_of
 from pushhub.cloud.table import Table, number, text
 from pushhub.engine.model.delivery import SETTLED
 from pushhub.engine.model.record import LINK, PULSE
-from pushhub.engine.nights import Held, Night, Proved, Recorded
+from pushhub.engine.records.nights import Held, Night, Proved, Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ _KINDS = ("message", "line", "commit", PULSE)
 
 
 class AwsNights:
-    """Implements :class:`pushhub.engine.nights.NightStore`.
+    """Implements :class:`pushhub.engine.records.nights.NightStore`.
 
     Args:
         clients: Its clients of S3 and DynamoDB are used.
@@ -167,7 +167,7 @@ class AwsNights:
 
 
 class GlueRuns:
-    """Implements :class:`pushhub.engine.nights.ReportRuns`.
+    """Implements :class:`pushhub.engine.records.nights.ReportRuns`.
 
     Args:
         clients: Its clients of Glue and EventBridge are made when they are needed, once a night.

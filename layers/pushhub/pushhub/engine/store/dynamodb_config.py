@@ -70,7 +70,7 @@ class DynamoDBConfigStore:
 
     Args:
         sealed: Makes the stored form of a queue, which holds nothing that opens something
-            (:meth:`pushhub.engine.credentials.Credentials.sealed`).
+            (:meth:`pushhub.engine.security.credentials.Credentials.sealed`).
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text
-from pushhub.engine.reseal import SealedItem
+from pushhub.engine.security.reseal import SealedItem
 from pushhub.engine.store._project_items import decode_span_export
 from pushhub.engine.store._queue_items import decode_queue
 from pushhub.engine.store.dynamodb_config import SPANS, DynamoDBConfigStore
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock, Vault
-    from pushhub.engine.credentials import Credentials
     from pushhub.engine.model.queue import PushSettings, Queue
     from pushhub.engine.model.span_export import SpanExport
+    from pushhub.engine.security.credentials import Credentials
 
 _QUEUE = "QUEUE#"
 

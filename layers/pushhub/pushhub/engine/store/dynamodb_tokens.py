@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.cloud.unreadable import decodes, readable
-from pushhub.engine.oauth import TokenOwner, TokenState
+from pushhub.engine.security.oauth import TokenOwner, TokenState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _COUNTS = (
 
 
 class DynamoDBTokens(TableStore):
-    """Implements :class:`pushhub.engine.oauth.TokenStore`."""
+    """Implements :class:`pushhub.engine.security.oauth.TokenStore`."""
 
     def token_state(self, owner: TokenOwner) -> TokenState | None:
         item = self._table.get(_key(owner))

@@ -17,8 +17,8 @@ from pushhub.base.errors import (
     Unanswerable,
     Unauthorized,
 )
-from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import TOKEN_ID, is_allowed, token_hash
+from pushhub.engine.projects.suspension import refuse_suspended
+from pushhub.engine.projects.tokens import TOKEN_ID, is_allowed, token_hash
 from pushhub.hub.api.call import HubCall
 from pushhub.hub.wire.fields import InvalidObject
 from pushhub.web.api import Dialect, Route

@@ -81,8 +81,8 @@ class Integration:
         category: For people.
         endpoint: The endpoint's description, None while pending.
         errors: Why it is pending, or which parts of its description could not be used.
-        credentials: The token, encrypted (:class:`pushhub.engine.credentials.Credentials`); the token itself then
-            reads ``********``.
+        credentials: The token, encrypted (:class:`pushhub.engine.security.credentials.Credentials`); the token itself
+            then reads ``********``.
     """
 
     integration_id: str

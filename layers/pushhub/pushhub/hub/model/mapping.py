@@ -63,14 +63,14 @@ class ServiceMapping:
         enabled: Whether new messages are routed to it.
         required: It cannot be disabled or deleted (a service its endpoint calls required).
         integration_id: The integration it came from, or None.
-        sealed: Encrypted keys for signing its requests (:class:`pushhub.engine.signing.Signing`); when empty, requests
-            are not signed.
+        sealed: Encrypted keys for signing its requests (:class:`pushhub.engine.security.signing.Signing`); when empty,
+            requests are not signed.
         signing_ends: When schemes that sign its requests end, by the header of their signature.
         oauth: How the tokens are obtained that its service is sent, encrypted; empty for no tokens.
         certificate: The certificate that its requests are sent with.
-        identity: That certificate, its key and authorities, encrypted (:mod:`pushhub.engine.gates`).
-        credentials: The token, encrypted (:class:`pushhub.engine.credentials.Credentials`); the token itself then
-            reads ``********``.
+        identity: That certificate, its key and authorities, encrypted (:mod:`pushhub.engine.security.gates`).
+        credentials: The token, encrypted (:class:`pushhub.engine.security.credentials.Credentials`); the token itself
+            then reads ``********``.
     """
 
     mapping_id: str

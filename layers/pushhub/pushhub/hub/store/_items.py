@@ -25,7 +25,7 @@ from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.store._keys import json_attribute, shard_of
 
 if TYPE_CHECKING:
-    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.security.credentials import Credentials
 
 ANSWER_KEPT_S = 86_400
 """How long an answer outlives its time before the table's TTL may take it, seconds."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text
-from pushhub.engine.reseal import SealedItem
+from pushhub.engine.security.reseal import SealedItem
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.store._items import SEALED, decode_integration, decode_mapping, decode_parameter, encode_parameter
 from pushhub.hub.store.dynamodb_settings import INTEGRATION, MAPPING, PARAMETER, DynamoDBHubSettings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock, Vault
-    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.security.credentials import Credentials
     from pushhub.hub.model.integration import Integration
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
-    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.security.credentials import Credentials
     from pushhub.hub.model.integration import Integration
     from pushhub.hub.model.mapping import ServiceMapping
 

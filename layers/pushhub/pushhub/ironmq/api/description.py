@@ -9,7 +9,7 @@ from pushhub.engine.model.delivery import ANSWER_BYTES, MOST_EARLIER, DeliverySt
 from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.model.subscriber_health import HealthState
-from pushhub.engine.report import TABLES
+from pushhub.engine.records.report import TABLES
 from pushhub.ironmq.api.alert_description import ALERT_ID, ALERTS
 from pushhub.ironmq.api.changes_description import CHANGES
 from pushhub.ironmq.api.finding_description import FINDING

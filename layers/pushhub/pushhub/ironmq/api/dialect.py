@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
-from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import TOKEN_ID, is_allowed, token_hash
+from pushhub.engine.projects.suspension import refuse_suspended
+from pushhub.engine.projects.tokens import TOKEN_ID, is_allowed, token_hash
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
 from pushhub.web.api import Auth, Body, Dialect, Route

@@ -12,7 +12,7 @@ from pushhub.web.http import Response
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pushhub.engine.past import PastSearches
+    from pushhub.engine.records.past import PastSearches
     from pushhub.ironmq.api.call import IronCall
 
 PAST = "/3/projects/{project}/past"

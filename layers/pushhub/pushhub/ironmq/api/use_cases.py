@@ -10,8 +10,8 @@ from pushhub.ironmq.api.past import PastUseCases
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pushhub.engine.activity import ProjectActivity
-    from pushhub.engine.report import ProjectReport
+    from pushhub.engine.records.activity import ProjectActivity
+    from pushhub.engine.records.report import ProjectReport
     from pushhub.ironmq.acknowledge import Acknowledge
     from pushhub.ironmq.conversion import Conversion
     from pushhub.ironmq.events import Events

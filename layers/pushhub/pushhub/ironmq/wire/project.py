@@ -15,8 +15,8 @@ from pushhub.web.json import number_in_query
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pushhub.engine.activity import AtSubscriber
-    from pushhub.engine.report import ReportedOutages, ReportedTable, ReportedVerdict
+    from pushhub.engine.records.activity import AtSubscriber
+    from pushhub.engine.records.report import ReportedOutages, ReportedTable, ReportedVerdict
     from pushhub.ironmq.model.overview import Overview
 
 DEFAULT_HOURS = 24

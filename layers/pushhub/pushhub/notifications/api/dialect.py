@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
-from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import TOKEN_ID, is_allowed, token_hash
+from pushhub.engine.projects.suspension import refuse_suspended
+from pushhub.engine.projects.tokens import TOKEN_ID, is_allowed, token_hash
 from pushhub.notifications.api.call import NotificationsCall
 from pushhub.notifications.wire.errors import (
     CONSUMER_CHALLENGE,

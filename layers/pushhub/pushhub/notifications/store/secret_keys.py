@@ -14,7 +14,7 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.cloud.unreadable import decodes
-from pushhub.engine.reseal import SealedItem
+from pushhub.engine.security.reseal import SealedItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,8 @@ from pushhub.base.errors import (
     Unanswerable,
     Unauthorized,
 )
-from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import TOKEN_ID, token_hash
+from pushhub.engine.projects.suspension import refuse_suspended
+from pushhub.engine.projects.tokens import TOKEN_ID, token_hash
 from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.audit import Identity
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response

@@ -120,7 +120,7 @@ class Endpoint:
         oauth: How the tokens are obtained that it is sent, encrypted; see :class:`pushhub.base.oauth.Grant`.
         certificate: The certificate that its requests are sent with; None for none.
         identity: That certificate, its key and authorities, encrypted; see
-            :func:`pushhub.engine.gates.identity_of`.
+            :func:`pushhub.engine.security.gates.identity_of`.
         credentials: What opens something in its URL and headers, encrypted; they show ``********`` for it.
         deleted: Whether it is deleted, and kept only as a record of what it received.
     """

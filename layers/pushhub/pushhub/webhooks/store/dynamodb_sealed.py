@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
-from pushhub.engine.reseal import SealedItem
+from pushhub.engine.security.reseal import SealedItem
 from pushhub.webhooks.credentials import opened, sealed
 from pushhub.webhooks.store._items import decode_endpoint, encode_endpoint
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock, Vault
-    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.security.credentials import Credentials
     from pushhub.webhooks.model.endpoint import Endpoint
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
-    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.security.credentials import Credentials
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.event_type import EventType

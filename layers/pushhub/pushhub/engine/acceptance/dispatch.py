@@ -1,0 +1,115 @@
+"""From stored messages to work orders: the consumer of the outbox, which is the stream of the messages table."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.acceptance.first_orders import first_order
+from pushhub.engine.component import Component
+from pushhub.engine.model.backoff import MAX_DELAY_MS
+from pushhub.engine.model.delivery import opening, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.acceptance.order_queues import OrderQueues
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.work import WorkOrder
+    from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
+
+ORDERS_BYTES = 16_000_000
+"""Approximate number of bytes of orders to build before they are sent. A post of 100 messages to 100 subscribers makes
+10,000 orders, which would not fit into the function's memory together. Below this size, all orders of a batch for the
+same subscriber can share SQS messages.
+"""
+
+_ORDER_BYTES = 600
+"""Size of an order without body and headers."""
+
+
+@dataclass
+class _Orders:
+    """Orders to be sent.
+
+    Attributes:
+        packed: Those that may share SQS messages, by queue and delay in seconds.
+        later: The others, with their delays, by queue.
+    """
+
+    packed: defaultdict[tuple[WorkQueue, int], list[WorkOrder]] = field(default_factory=lambda: defaultdict(list))
+    later: defaultdict[WorkQueue, list[tuple[WorkOrder, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def send(self) -> None:
+        """Send them."""
+        for (queue, delay_s), orders in self.packed.items():
+            queue.send_packed(orders, delay_s)
+        for queue, delayed in self.later.items():
+            queue.send(delayed)
+
+
+class Dispatch(Component):
+    """Queues the deliveries of messages that have just been stored."""
+
+    totals: TotalStore  # Counts messages per queue.
+    deliveries: Deliveries  # Schedules deliveries that are due later than a queue can delay.
+    queues: OrderQueues  # Which queue each first order goes to.
+    clock: Clock
+    telemetry: Telemetry
+
+    def run(self, batch: Sequence[Message]) -> None:
+        """Queue or schedule every delivery of every message. Safe to repeat: duplicate work orders are harmless.
+
+        Raises:
+            Unavailable: Something could not be queued; the whole batch must be retried.
+        """
+        now = self.clock.now()
+        orders = _Orders()
+        size = 0
+        for message in batch:
+            for subscriber_id in message.delivery_subscribers:
+                if message.due_at - now > MAX_DELAY_MS:
+                    self._schedule(message, subscriber_id)
+                    continue
+                order, queue = first_order(message, subscriber_id), self.queues.of(message.queue)
+                if order.second and message.eager is not None:
+                    orders.packed[queue, message.eager.again_s].append(order)
+                elif message.due_at > now and queue is not self.queues.route:
+                    orders.later[queue].append((order, -(-(message.due_at - now) // 1000)))
+                else:
+                    orders.packed[queue, 0].append(order)
+                size += _size(message)
+                if size >= ORDERS_BYTES:
+                    orders.send()
+                    orders, size = _Orders(), 0
+        orders.send()
+        self._count(batch)
+
+    def _schedule(self, message: Message, subscriber_id: str) -> None:
+        first = replace(schedule(opening(message, subscriber_id)), changed_at=self.clock.now(), version=1)
+        try:
+            self.deliveries.save(first)
+        except Conflict:
+            return  # scheduled by an earlier run of this batch
+        self.telemetry.count("DeliveriesScheduled")
+
+    def _count(self, batch: Sequence[Message]) -> None:
+        """The totals are a statistic: an error while counting must not cause the batch to be queued twice."""
+        posted = Counter((message.project, message.queue_uid) for message in batch)
+        for (project, queue_uid), count in posted.items():
+            try:
+                self.totals.add_to_total(project, queue_uid, count)
+            except Unavailable as error:
+                self.telemetry.event("total_not_counted", error=str(error), project=project, count=count)
+        self.telemetry.count("MessagesDispatched", len(batch))
+
+
+def _size(message: Message) -> int:
+    """Approximate bytes of one order for a message; a unicast order names all subscribers."""
+    targets = 16 * len(message.subscriber_ids) if message.unicast else 0
+    headers = sum(len(name) + len(value) for name, value in message.headers.items())
+    traced = 0 if message.trace is None else len(message.trace.text)
+    return _ORDER_BYTES + targets + headers + traced + (0 if message.body is None else len(message.body) * 4 // 3)

@@ -1,0 +1,167 @@
+"""How subscribers are doing: gathers what is stored of them, and what waits for them, for
+:mod:`pushhub.engine.model.subscriber_health`.
+
+Each delivery is counted once, wherever it waits: with those that failed and are retried, in the backlog behind a
+circuit or a pause, or in line for the subscriber's limits. Nothing is written for that when messages are delivered.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pushhub.base.ids import time_of_message_id
+from pushhub.engine.component import Component
+from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
+from pushhub.engine.model.flow import FlowKey, Limits
+from pushhub.engine.model.subscriber_health import Owed, SubscriberHealth, TokenOutage, health_of
+from pushhub.engine.security.oauth import TokenOwner
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from pushhub.base.ports import Clock
+    from pushhub.engine.ports import SubscriberStore, Unsettled
+    from pushhub.engine.security.oauth import TokenState, TokenStore
+
+MOST_COUNTED = 10_000
+"""What is retried in a queue, or waits in a backlog, is counted up to this number."""
+
+SETTLED_MS = 600_000
+"""How long after a circuit has closed its backlog is still looked at."""
+
+MOST_SLOW = 1_000
+"""Slow subscribers that are looked up: they stand in line without limits of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A subscriber whose health is asked for.
+
+    Attributes:
+        tokens: Whose tokens it is sent (:class:`pushhub.engine.security.oauth.TokenOwner`); empty if it is sent none.
+        certificate_ends_at: When its client certificate ends, epoch milliseconds; None if it has none.
+    """
+
+    key: SubscriberKey
+    tokens: str = ""
+    disabled: bool = False
+    awaits_consent: bool = False
+    paused: bool = False
+    limits: Limits | None = None
+    certificate_ends_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Retried:
+    """Ids of a queue's messages that are retried, by subscriber."""
+
+    ids: Mapping[str, set[str]]
+    complete: bool
+
+
+class SubscriberHealths(Component):
+    """Tells the health of subscribers."""
+
+    subscribers: Callable[[], SubscriberStore]
+    tokens: Callable[[], TokenStore]
+    deliveries: Unsettled
+    is_suspended: Callable[[str], bool]  # Says which projects are suspended, by id.
+    executor: Executor  # Reads for several subscribers in parallel.
+    clock: Clock
+
+    def of(self, project_id: str, watched: Sequence[Watched]) -> list[SubscriberHealth]:
+        """The health of subscribers of a project, in their order."""
+        if not watched:
+            return []
+        now = self.clock.now()
+        keys = [each.key for each in watched]
+        stored = self.subscribers().healths(keys)
+        outages = self._outages(project_id, [each.tokens for each in watched if each.tokens])
+        uids = sorted({each.queue_uid for each in keys})
+        retried = dict(zip(uids, self.executor.map(lambda uid: self._retried(project_id, uid), uids), strict=True))
+        slow = self.subscribers().slow(now, MOST_SLOW)
+        suspended = self.is_suspended(project_id)
+
+        def owed(each: Watched) -> Owed:
+            key = each.key
+            behind = self._backlog(key, stored.get(key), now, held=each.paused or suspended)
+            stands = each.limits is not None or (key.project, key.queue_uid, key.subscriber_id) in slow
+            return _owed(retried[key.queue_uid], key.subscriber_id, behind, self._line(each) if stands else ())
+
+        return [
+            health_of(
+                now=now,
+                stored=stored.get(each.key),
+                outage=outages.get(each.tokens),
+                owed=waits,
+                disabled=each.disabled,
+                awaits_consent=each.awaits_consent,
+                suspended=suspended,
+                paused=each.paused,
+                certificate_ends_at=each.certificate_ends_at,
+            )
+            for each, waits in zip(watched, self.executor.map(owed, watched), strict=True)
+        ]
+
+    def unwell(self, project_id: str) -> tuple[list[SubscriberKey], list[str]]:
+        """Subscribers of a project that fail or are paused, and the names of those whose token server gives no token.
+
+        All of them, and perhaps some that are well again.
+        """
+        failing = [
+            each.key
+            for each in self.subscribers().healths_of(project_id)
+            if each.state is not CircuitState.CLOSED or each.failing_since is not None
+        ]
+        return failing, [each.owner.name for each in self.tokens().token_states_of(project_id) if each.failures]
+
+    def _outages(self, project_id: str, names: Sequence[str]) -> dict[str, TokenOutage]:
+        if not names:
+            return {}
+        states = self.tokens().token_states([TokenOwner(project_id, each) for each in names])
+        return {each.owner.name: outage for each in states if (outage := _outage(each))}
+
+    def _retried(self, project_id: str, queue_uid: str) -> _Retried:
+        found: dict[str, set[str]] = defaultdict(set)
+        entries = self.deliveries.retried(project_id, queue_uid, limit=MOST_COUNTED + 1)
+        for message_id, subscriber_id in entries[:MOST_COUNTED]:
+            found[subscriber_id].add(message_id)
+        return _Retried(ids=found, complete=len(entries) <= MOST_COUNTED)
+
+    def _backlog(self, key: SubscriberKey, stored: Health | None, now: int, *, held: bool) -> Sequence[str]:
+        """Ids of the messages that wait behind a circuit or a pause. Whoever never failed has no backlog."""
+        if stored is None:
+            return ()
+        settled = stored.state is CircuitState.CLOSED and now - stored.changed_at > SETTLED_MS
+        return () if settled and not held else self.subscribers().waiting_ids(key, MOST_COUNTED + 1)
+
+    def _line(self, watched: Watched) -> Sequence[str]:
+        """Ids of the messages that wait for the subscriber's limits."""
+        key, parts = watched.key, watched.limits.parts if watched.limits else 1
+        flows = (FlowKey.of_subscriber(key.project, key.queue_uid, key.subscriber_id, part) for part in range(parts))
+        return [
+            order.key.message_id
+            for flow in flows
+            for entry in self.subscribers().backlog(flow, MOST_COUNTED)
+            for order in entry.orders
+        ]
+
+
+def _outage(state: TokenState) -> TokenOutage | None:
+    if not state.failures:
+        return None
+    return TokenOutage(since=state.failing_since, ask_at=state.ask_at, reason=state.reason)
+
+
+def _owed(retried: _Retried, subscriber_id: str, behind: Sequence[str], line: Sequence[str]) -> Owed:
+    ids = retried.ids.get(subscriber_id, set())
+    return Owed(
+        waiting=len(ids.union(behind, line)),
+        retried=len(ids),
+        in_line=len(set(line)),
+        oldest_at=time_of_message_id(min(ids)) if ids else None,
+        complete=retried.complete and len(behind) <= MOST_COUNTED,
+    )

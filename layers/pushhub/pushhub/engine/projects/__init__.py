@@ -1,0 +1,1 @@
+"""Projects, their tokens and quotas, and copies of what their owners have set."""

@@ -1,0 +1,1 @@
+"""What opens something: credentials, gates and tokens on the way to subscribers, and signatures."""

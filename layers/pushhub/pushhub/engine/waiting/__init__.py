@@ -1,0 +1,1 @@
+"""What waits longer than a queue hides it, and what fell out of the queues."""

@@ -1,0 +1,307 @@
+"""Eager queues: ingest sends the first orders itself, and the stream's orders find them done."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from tests.engine.world import ENDLESS_MS, World, subscribers
+from tests.fakes import Crash, Fault, FaultPlan, Reply
+
+from pushhub.engine.acceptance.first_orders import NOT_EAGER_MS
+from pushhub.engine.model.backoff import FixedDelay
+from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS, MARGIN_S, MOST_ORDERS
+from pushhub.engine.model.flow import Limits
+
+URL = "https://one.example/in"
+OTHER = "https://two.example/in"
+AGAIN_S = GOOD_FOR_MS // 1000 + 10 + MARGIN_S
+"""When the stream's order comes: every subscriber here has ten seconds to answer."""
+
+
+def eager_world(*, plan: FaultPlan | None = None, unicast: bool = False, retries: int = 2) -> World:
+    world = World(plan)
+    world.make_queue("q", subscribers(URL, OTHER), eager=True, unicast=unicast, retries=retries)
+    return world
+
+
+def attempts(world: World) -> list[str]:
+    return [each.url for each in world.sender.requests]
+
+
+@pytest.mark.parametrize("unicast", [False, True])
+def test_a_post_is_delivered_before_the_stream_is_read_and_not_again_after(unicast: bool) -> None:
+    # Given an eager queue, and a stream that nobody reads yet
+    world = eager_world(unicast=unicast)
+    [message_id] = world.post("q", b"x")
+
+    # When push receives what ingest sent
+    world._push(world.push_queue, world.hub.engine.ports.push_queue)
+
+    # Then it is delivered
+    owed = 1 if unicast else 2
+    assert len(attempts(world)) == owed
+    assert {each.state for each in world.deliveries(message_id)} == {DeliveryState.DELIVERED}
+
+    # Without having looked whether somebody else had begun: nobody could have
+    assert "messages.deliveries" not in world.plan.calls
+
+    # And the stream's orders for the same deliveries come when that must be over, without the message
+    world.dispatch_only()
+    first, second = world.push_queue.sent[:owed], world.push_queue.sent[owed:]
+    assert [delay_s for _, delay_s in second] == [AGAIN_S] * owed
+    assert [order.key for order, _ in first] == [order.key for order, _ in second]
+    assert all(order.second and order.message is None for order, _ in second)
+
+    # And end without a post, or a look at the message or its queue
+    before = len(world.plan.calls)
+    world.run(seconds=3_600)
+    assert len(attempts(world)) == owed
+    later = world.plan.calls[before:]
+    assert not [each for each in later if each in ("messages.message", "config.queue", "messages.save")]
+    assert len(world.push_queue) == len(world.retry_queue) == 0
+
+
+def test_the_streams_order_does_not_wait_beside_the_retry_of_a_failed_first_try() -> None:
+    # Given a subscriber that refuses the first two tries, the second of which is due after the stream's order
+    world = eager_world()
+    world.sender.script(URL, 500, 500, 200)
+
+    # When all is done
+    world.post("q", b"x")
+    world.run(seconds=3_600)
+
+    # Then there were three tries
+    assert attempts(world).count(URL) == 3
+    assert attempts(world).count(OTHER) == 1
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_nothing_is_lost_and_nothing_doubled_when_ingest_cannot_send_or_dies(fault: Fault) -> None:
+    # Given an ingest that dies, or whose call fails or times out, when it sends the first orders
+    plan = FaultPlan()
+    world = eager_world(plan=plan)
+    plan.strike(fault, of="push_queue.send_packed")
+
+    # When a message is posted
+    accepted = []
+    with suppress(Crash):
+        accepted = world.post("q", b"x")
+    assert plan.struck
+    assert bool(accepted) == (fault in (Fault.FAILS, Fault.TIMES_OUT))
+    world.run(seconds=3_600)
+
+    # Then each subscriber got it once
+    assert sorted(attempts(world)) == [URL, OTHER]
+
+
+def test_orders_that_could_not_be_sent_leave_the_next_posts_to_the_stream() -> None:
+    plan = FaultPlan()
+    world = eager_world(plan=plan)
+    plan.strike(Fault.FAILS, of="push_queue.send_packed")
+    world.post("q", b"x")
+
+    # When more is posted soon after
+    world.post("q", b"y")
+    world.dispatch_only()
+
+    # Then the stream's orders for it are the only ones, and at once
+    assert [delay_s for order, delay_s in world.push_queue.sent if order.message and order.message.body == b"y"] == [
+        0,
+        0,
+    ]
+
+    # And a while later, posts are eager again
+    world.clock.advance(ms=NOT_EAGER_MS)
+    before = len(world.push_queue.sent)
+    world.post("q", b"z")
+    assert [order.until for order, _ in world.push_queue.sent[before:]] == [world.clock.now() + GOOD_FOR_MS] * 2
+
+
+def test_ingests_order_is_void_once_the_streams_may_come() -> None:
+    # Given a backlog, so that ingest's orders are received late
+    world = eager_world()
+    world.post("q", b"x")
+    world.dispatch_only()
+    world.clock.advance(ms=GOOD_FOR_MS)
+
+    # When they are
+    world._push(world.push_queue, world.hub.engine.ports.push_queue)
+
+    # Then nothing is attempted until the stream's are due
+    assert attempts(world) == []
+    world.run(seconds=3_600)
+    assert sorted(attempts(world)) == [URL, OTHER]
+
+
+@pytest.mark.parametrize("late_ms", [0, FRESH_MS])
+def test_whether_somebody_has_begun_is_looked_up_unless_the_order_is_fresh(late_ms: int) -> None:
+    # Given an order of ingest's that is received at once, or later
+    world = eager_world()
+    world.post("q", b"x")
+    world.clock.advance(ms=late_ms)
+
+    # When push takes it
+    world._push(world.push_queue, world.hub.engine.ports.push_queue)
+
+    # Then it reads the deliveries first only in the second case
+    assert ("messages.deliveries" in world.plan.calls) == (late_ms > 0)
+    assert sorted(attempts(world)) == [URL, OTHER]
+
+
+def test_an_order_of_ingests_that_comes_again_is_looked_up_however_soon() -> None:
+    # Given a try that was made, of which the queue did not hear
+    world = eager_world()
+    world.post("q", b"x")
+    source = world.hub.engine.ports.push_queue
+    batch = world.push_queue.receive()
+    world.push.run(batch, source=source, remaining_ms=lambda: ENDLESS_MS)
+    assert "messages.deliveries" not in world.plan.calls
+
+    # When the queue hands it out again at once, as its second receive
+    again = [replace(each, receive_count=2) for each in batch]
+    assert world.push.run(again, source=source, remaining_ms=lambda: ENDLESS_MS) == set()
+
+    # Then it was looked up, and nothing is sent twice
+    assert "messages.deliveries" in world.plan.calls
+    assert sorted(attempts(world)) == [URL, OTHER]
+
+
+def test_a_fresh_order_that_a_queue_repeats_is_recorded_once() -> None:
+    # Given a try that was made, and a queue that hands its order out twice as if it was the first time
+    world = eager_world()
+    [message_id] = world.post("q", b"x")
+    source = world.hub.engine.ports.push_queue
+    batch = world.push_queue.receive()
+    for _ in range(2):
+        world.push.run(batch, source=source, remaining_ms=lambda: ENDLESS_MS)
+
+    # Then it may be sent twice, as ever where queues repeat themselves, and is delivered and told once
+    assert attempts(world).count(URL) <= 2
+    assert [(each.state, each.attempts) for each in world.deliveries(message_id)] == [(DeliveryState.DELIVERED, 1)] * 2
+
+
+def test_second_orders_whose_first_never_came_read_their_message() -> None:
+    # Given an ingest that died before it sent the first orders
+    plan = FaultPlan()
+    world = eager_world(plan=plan)
+    plan.strike(Fault.CRASHES_BEFORE, of="push_queue.send_packed")
+    with suppress(Crash):
+        world.post("q", b"the body")
+
+    # When the stream's come, which carry no message
+    world.run(seconds=3_600)
+
+    # Then each subscriber got it, whole
+    assert sorted((each.url, each.body) for each in world.sender.requests) == [(URL, b"the body"), (OTHER, b"the body")]
+
+
+def test_a_run_that_dies_after_the_first_try_is_made_up_for_by_its_own_order() -> None:
+    # Given a try that was recorded as failed, and a run that died before it arranged the next
+    world = eager_world(retries=1)
+    world.sender.script(URL, 500, 200)
+    world.post("q", b"x")
+    world.plan.strike(Fault.CRASHES_BEFORE, of="retry_queue.send")
+
+    # When its orders come again
+    world.run(seconds=7_200)
+
+    # Then the retry is made
+    assert world.plan.struck
+    assert attempts(world).count(URL) == 2
+
+
+def test_a_try_that_a_person_wants_before_the_first_costs_no_automatic_one() -> None:
+    # Given a message whose first orders were lost, and a person who has it tried at once
+    world = eager_world()
+    world.sender.script(URL, 500, 200)
+    [message_id] = world.post("q", b"x")
+    world.push_queue.receive()
+    [stored] = world.messages.all_messages()
+    world.hub.engine.resend.ask(stored, "s0")
+
+    # When that fails, and the stream's order comes
+    world.run(seconds=60)
+
+    # Then it makes the first automatic try
+    assert attempts(world).count(URL) == 2
+    assert {each.state for each in world.deliveries(message_id)} == {DeliveryState.DELIVERED}
+
+
+def test_only_what_would_be_attempted_at_once_is_ordered_by_ingest() -> None:
+    # Given subscribers of which one may be attempted at once
+    world = World()
+    plain, *others = subscribers(URL, *(f"https://{each}.example/in" for each in ("limited", "paused", "disabled")))
+    limited, paused, disabled = others
+    owed = [
+        plain,
+        replace(limited, limits=Limits(rate_per_s=5)),
+        replace(paused, paused=True),
+        replace(disabled, disabled=True),
+    ]
+    world.make_queue("q", owed, eager=True)
+
+    # When messages are posted
+    world.post("q", b"x")
+    ordered = [order.key.subscriber_id for order, _ in world.push_queue.sent]
+    world.post("q", b"later", delay_s=5)
+    world.post("q", b"in order", order_key="k")
+
+    # Then ingest has ordered that one delivery
+    assert ordered == ["s0"] == [order.key.subscriber_id for order, _ in world.push_queue.sent]
+
+    # And the stream orders all others as ever
+    world.dispatch_only()
+    delays = {
+        (order.message.body if order.message else None, order.key.subscriber_id): delay_s
+        for order, delay_s in world.push_queue.sent[1:]
+    }
+    expected: dict[tuple[bytes | None, str], int] = {
+        (body, f"s{number}"): 5 if body == b"later" else 0
+        for body in (b"x", b"later", b"in order")
+        for number in range(4)
+    }
+    del expected[b"x", "s0"]
+    expected[None, "s0"] = AGAIN_S
+    assert delays == expected
+
+
+def test_a_post_that_makes_many_orders_leaves_them_to_the_stream() -> None:
+    world = eager_world()
+    world.post("q", *[b"x"] * (MOST_ORDERS // 2 + 1))
+    assert world.push_queue.sent == []
+    world.post("q", *[b"x"] * (MOST_ORDERS // 2))
+    assert len(world.push_queue.sent) == MOST_ORDERS
+
+
+def test_an_open_circuit_holds_the_streams_order_and_not_ingests() -> None:
+    # Given a subscriber whose circuit is open
+    world = World()
+    circuit = Circuit(failures=2, least=2, probe_s=60)
+    world.make_queue("q", subscribers(URL), eager=True, retry=FixedDelay(retries=20, delay_s=600), circuit=circuit)
+    world.sender.script(URL, Reply(status_code=500))
+    world.post("q", b"1", b"2", b"3")
+    world.run(seconds=1)
+    made = len(attempts(world))
+
+    # When a message is posted, and the circuit closes after a while
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    assert len(attempts(world)) <= made + 1
+    world.sender.script(URL, 200)
+    world.run(seconds=7_200)
+
+    # Then it was delivered once
+    bodies = [each.body for each in world.sender.requests]
+    assert bodies.count(b"x") == 1
+    assert [each.state for each in world.deliveries(message_id)] == [DeliveryState.DELIVERED]
+
+
+def test_no_first_order_of_a_queue_that_is_not_eager_is_sent_by_ingest() -> None:
+    world = World()
+    world.make_queue("q", subscribers(URL))
+    world.post("q", b"x")
+    assert world.push_queue.sent == []

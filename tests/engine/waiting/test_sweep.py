@@ -1,0 +1,312 @@
+"""Work that streams and queues lose is found in the table and requeued; work that they still have is left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.engine.world import PROJECT, World, subscribers
+from tests.fakes import Reply
+
+from pushhub.engine.model.backoff import Schedule
+from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.project import Project
+from pushhub.engine.projects.projects import Projects
+from pushhub.engine.waiting.sweep import GRACE_MS
+from pushhub.runtime.engine import SWEEP_PARTS
+
+A, B = "https://a.example/in", "https://b.example/in"
+HOUR, DAY = 3_600, 86_400
+
+
+def sweep(world: World, parts: int = 1) -> int:
+    """Sweep the whole table, part by part."""
+    return sum(world.hub.engine.sweep.run(part, parts, lambda: 10**6) for part in range(parts))
+
+
+def lose_the_stream(world: World) -> None:
+    """The stream drops what it has not delivered."""
+    world.messages.take_inserted()
+
+
+@pytest.mark.parametrize("parts", [1, SWEEP_PARTS])
+def test_messages_whose_stream_records_were_lost_are_delivered_all_the_same(parts: int) -> None:
+    # Given accepted messages that dispatch never saw, and a day without it
+    world = World()
+    world.make_queue("q", subscribers(A, B))
+    world.post("q", b"1", b"2")
+    lose_the_stream(world)
+    world.run(seconds=24 * HOUR)
+    assert world.sender.requests == []
+    # When the table is swept
+    assert sweep(world, parts) == 4
+    world.run(seconds=5)
+    # Then each subscriber has each message once
+    assert sorted((each.url, each.body) for each in world.sender.requests) == [
+        (A, b"1"),
+        (A, b"2"),
+        (B, b"1"),
+        (B, b"2"),
+    ]
+    assert sweep(world, parts) == 0
+
+
+def test_retries_whose_orders_were_lost_go_on() -> None:
+    # Given deliveries that wait for their retry in a queue that somebody purges
+    world = World()
+    world.make_queue("q", subscribers(A), retries=5, retries_delay=600)
+    world.sender.script(A, 500, 200)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    world.retry_queue.purge()
+    world.run(seconds=3 * HOUR)
+    assert len(world.sender.requests) == 1
+    # When the table is swept, then the retry is made
+    assert sweep(world) == 1
+    world.run(seconds=5)
+    assert len(world.sender.requests) == 2
+    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
+
+
+def test_a_reservation_that_nobody_looks_at_any_more_lapses() -> None:
+    # Given an answer 202 that was never acknowledged, and its order lost
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=60)
+    world.sender.script(A, 202, 200)
+    world.post("q", b"x")
+    world.run(seconds=5)
+    world.retry_queue.purge()
+    world.run(seconds=2 * HOUR)
+    # When the table is swept, then the next try is made
+    assert sweep(world) == 1
+    world.run(seconds=5)
+    assert len(world.sender.requests) == 2
+
+
+def test_what_expired_meanwhile_is_closed_where_people_see_it() -> None:
+    # Given a message that was never dispatched and whose time is over
+    world = World()
+    world.make_queue("q", subscribers(A), expiration=600)
+    [message_id] = world.post("q", b"x")
+    lose_the_stream(world)
+    world.run(seconds=2 * HOUR)
+    # When the table is swept, then nobody is asked, and its delivery is marked as expired
+    assert sweep(world) == 1
+    world.run(seconds=5)
+    assert world.sender.requests == []
+    assert world.deliveries(message_id)[0].state is DeliveryState.EXPIRED
+
+
+def test_what_is_on_its_way_or_settled_is_left_alone() -> None:
+    # Given one delivery that is made, one that waits for its retry, one that waits for days, and one that was accepted
+    # just now
+    world = World()
+    world.make_queue("done", subscribers(A))
+    world.make_queue("later", subscribers(B), retries=3, retries_delay=86_400)
+    world.sender.script(B, Reply(error_class="timeout"))
+    world.post("done", b"x")
+    world.post("later", b"x")
+    world.post("done", b"y", delay_s=7 * 86_400)
+    world.run(seconds=2 * HOUR)
+    world.post("done", b"z")
+    # When the table is swept, then nothing is queued
+    assert sweep(world) == 0
+    # Nor are deliveries that are late by less than the grace period
+    lose_the_stream(world)
+    world.clock.advance(seconds=GRACE_MS / 1000)
+    assert sweep(world) == 0
+    world.clock.advance(seconds=1)
+    assert sweep(world) == 1
+
+
+def test_each_swept_delivery_is_told_and_a_sweep_without_time_says_so() -> None:
+    world = World()
+    world.make_queue("q", subscribers(A))
+    world.post("q", *[b"x"] * 3)
+    lose_the_stream(world)
+    world.clock.advance(seconds=2 * HOUR)
+    # When there is no time, then that is counted in a metric
+    assert world.hub.engine.sweep.run(0, 1, lambda: 1_000) == 0
+    assert world.telemetry.counts["SweepsUnfinished"] == 1
+    # When there is, then each delivery is logged with its ids
+    assert sweep(world) == 3
+    assert world.telemetry.counts["DeliveriesSwept"] == 3
+    told = [fields for name, fields in world.telemetry.events if name == "delivery_swept"]
+    assert {(each["queue"], each["to"]) for each in told} == {("q", "push")}
+
+
+def test_a_delivery_that_left_by_its_time_to_live_is_not_made_anew() -> None:
+    # Given a delivered message that expired more than a day ago and still exists, while its delivery is gone
+    world = World()
+    world.make_queue("q", subscribers(A), expiration=3600)
+    world.post("q", b"x")
+    world.run(seconds=5)
+    world.messages.forget_deliveries()
+    world.run(seconds=26 * HOUR)
+    # When the table is swept, then nothing is queued, and nothing ends a second time
+    assert sweep(world) == 0
+
+
+def test_the_schedule_can_be_made_anew() -> None:
+    # Given a delivery scheduled in an hour, and a schedule that was lost (or is new in this deployment)
+    world = World()
+    world.make_queue("q", subscribers(A))
+    world.post("q", b"x", delay_s=HOUR)
+    world.dispatch_only()
+    world.schedule.lose()
+    # When the whole table is swept by hand
+    assert world.hub.engine.sweep.run(0, 1, lambda: 10**6, schedule_lost=True) == 1
+    # Then the delivery is made at its time, once
+    world.run(seconds=HOUR + 60)
+    assert len(world.sender.requests) == 1
+
+
+def sweep_everything(world: World) -> int:
+    """What the runbook says when the schedule's table was lost."""
+    return world.hub.engine.sweep.run(0, 1, lambda: 10**6, schedule_lost=True)
+
+
+def lose_the_table(world: World) -> None:
+    """The table with the schedule, and with what waits for subscribers, is made anew, which takes a minute."""
+    world.schedule.lose()
+    world.ports.subscribers.lose()
+    world.clock.advance(seconds=60)
+
+
+@pytest.mark.parametrize("resumed_first", [False, True])
+def test_what_waited_for_a_suspended_project_comes_within_the_hour_after_the_table_was_lost(
+    resumed_first: bool,
+) -> None:
+    # Given 2,210 deliveries of a suspended project, all waiting: posted just now, failed once, delayed
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=1_800)
+    world.config.put_project(Project(project_id=PROJECT, created_at=0))
+    world.sender.script(A, *[500] * 200, 200)
+    for number in range(0, 200, 100):
+        world.post("q", *(b"%d" % each for each in range(number, number + 100)))
+    world.run(seconds=10)
+    for number in range(200, 2_200, 100):
+        world.post("q", *(b"%d" % each for each in range(number, number + 100)))
+    world.post("q", *(b"%d" % each for each in range(2_200, 2_210)), delay_s=1_000)
+    projects = Projects(config=world.config, clock=world.clock)
+    projects.suspend(PROJECT)
+    world.run(seconds=1_200)
+    assert len(world.sender.requests) == 200
+    # When the table is lost, and everything swept as the runbook says, before or after the project is resumed
+    lose_the_table(world)
+    if resumed_first:
+        projects.resume(PROJECT)
+        world.clock.advance(seconds=5)
+    assert sweep_everything(world) == 2_210
+    world.run(seconds=300)
+    projects.resume(PROJECT)
+    # Then all of it has come within the hour, and each once
+    world.run(seconds=HOUR)
+    assert sorted(int(each.body) for each in world.sender.requests[200:]) == [*range(2_210)]
+
+
+def test_what_waited_for_a_subscriber_is_found_though_it_has_been_held_anew_since_the_table_was_lost() -> None:
+    # Given a delivery that waits for a paused subscriber, whose table is lost
+    world = World()
+    world.make_queue("q", tuple(replace(each, paused=True) for each in subscribers(A)))
+    world.post("q", b"before")
+    world.run(seconds=10)
+    lose_the_table(world)
+    # When another one is held before anybody sweeps
+    world.post("q", b"after")
+    world.run(seconds=10)
+    assert sweep_everything(world) == 2
+    world.run(seconds=10)
+    # Then both come when it is no longer paused
+    queue = world.config.queue(PROJECT, "q", fresh=True)
+    assert queue is not None
+    assert queue.push is not None
+    push = replace(queue.push, subscribers=subscribers(A))
+    world.config.update_queue(replace(queue, push=push))
+    world.run(seconds=HOUR)
+    assert sorted(each.body for each in world.sender.requests) == [b"after", b"before"]
+
+
+def test_what_waited_behind_another_message_comes_in_order_after_the_table_was_lost() -> None:
+    # Given a message that waits behind another one, which is tried again in ten minutes
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=600)
+    world.sender.script(A, 500, 200)
+    world.post("q", b"1", b"2", order_key="k")
+    world.run(seconds=10)
+    # When the table is lost and everything swept
+    lose_the_table(world)
+    assert sweep_everything(world) >= 1
+    world.run(seconds=HOUR)
+    # Then both have come, one after the other
+    assert [each.body for each in world.sender.requests] == [b"1", b"1", b"2"]
+
+
+def test_a_delivery_that_ended_and_is_gone_before_its_message_does_not_begin_anew() -> None:
+    # Given a delivered message that has expired, and whose delivery's time to live was over first
+    world = World()
+    world.make_queue("q", subscribers(A), error_queue="failed", expiration=60)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=25 * HOUR)
+    [delivery] = world.deliveries(message_id)
+    world.messages.drop(delivery)
+    # When the table is swept
+    swept = sweep(world)
+    world.run(seconds=60)
+    # Then nothing is queued, and there is no error message about the successful delivery
+    assert swept == 0
+    assert world.pulled("failed") == []
+    assert len(world.sender.requests) == 1
+
+
+def test_what_expired_before_anybody_tried_it_is_found_on_the_day_of_its_expiry() -> None:
+    # Given a message that dispatch never saw, and that has just expired
+    world = World()
+    world.make_queue("q", subscribers(A), error_queue="failed", expiration=60)
+    world.post("q", b"x")
+    lose_the_stream(world)
+    world.run(seconds=120)
+    # When the table is swept, then it ends as expired, although it is not yet an hour late
+    assert sweep(world) == 1
+    world.run(seconds=60)
+    assert world.sender.requests == []
+    assert len(world.pulled("failed")) == 1
+
+
+def test_what_waits_on_its_subscriber_or_in_its_order_is_not_lost() -> None:
+    # Given messages in the backlog of a dead subscriber, and some that wait behind another one of their ordering key
+    world = World()
+    world.make_queue("dead", subscribers(A), retries=50, circuit=Circuit(failures=2), expiration=DAY)
+    world.make_queue("ordered", subscribers(B), retry=Schedule(waits_s=(5 * HOUR, 60)), expiration=DAY)
+    world.sender.script(A, 500)
+    world.sender.script(B, 500, 200)
+    world.post("dead", b"1", b"2", b"3", b"4")
+    for body in (b"1", b"2", b"3"):
+        world.post("ordered", body, order_key="k")
+    world.run(seconds=3 * HOUR)
+    # Then sweep leaves them alone
+    assert sweep(world) == 0
+    # And when the key continues, then all of them arrive
+    world.run(seconds=3 * HOUR)
+    assert [each.body for each in world.sender.requests_to(B)] == [b"1", b"1", b"2", b"3"]
+    # And a message that expired in the backlog is found and ends
+    world.clock.advance(ms=DAY * 1000)
+    assert sweep(world) > 0
+    world.run(seconds=60)
+    assert {each.settled for each in world.messages.all_deliveries()} == {True}
+
+
+def test_what_was_lost_behind_an_end_is_found() -> None:
+    # Given two messages of an ordering key, and the second one's order lost after the first has ended
+    world = World()
+    world.make_queue("q", subscribers(A))
+    [first, second] = world.post("q", b"1", b"2", order_key="k")
+    world.run(seconds=5)
+    assert len(world.deliveries(first)) == len(world.deliveries(second)) == 1
+    world.post("q", b"3", order_key="k")
+    lose_the_stream(world)
+    world.run(seconds=2 * HOUR)
+    assert sweep(world) == 1
+    world.run(seconds=5)
+    assert [each.body for each in world.sender.requests] == [b"1", b"2", b"3"]
