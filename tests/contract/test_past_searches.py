@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.contract.samples import NOW, PROJECT
 
 from pushhub.engine.model.past import HOUR_MS, PastQuery
-from pushhub.engine.ports import PastSearchStore
+from pushhub.engine.records.ports import PastSearchStore
 
 OTHER = "f" * 24
 QUERY = PastQuery(project=PROJECT, since=NOW - HOUR_MS, until=NOW, message_id="1", queue="ä b", state="exhausted")

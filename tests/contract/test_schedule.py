@@ -12,7 +12,7 @@ from pushhub.base.errors import Conflict
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.schedule import ScheduleEntry
-from pushhub.engine.ports import Schedule
+from pushhub.engine.waiting.ports import Schedule
 
 LATER = 600_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pushhub.engine.model.activity import Activity, SubscriberActivity
-from pushhub.engine.ports import Report
+from pushhub.engine.records.ports import Report
 
 __all__ = ["FakeActivity", "FakeReports"]
 
@@ -48,7 +48,7 @@ class FakeActivity:
 
 
 class FakeReports:
-    """Implements :class:`pushhub.engine.ports.ReportStore`.
+    """Implements :class:`pushhub.engine.records.ports.ReportStore`.
 
     Attributes:
         report: The newest one, None for none.

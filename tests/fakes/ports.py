@@ -49,8 +49,8 @@ from tests.fakes.work_queue import FakeWorkQueue
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Sender
+from pushhub.engine.flow.ports import QueueLevel
 from pushhub.engine.model.message import DESCENDANTS
-from pushhub.engine.ports import QueueLevel
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import WINDOW
@@ -109,7 +109,7 @@ class InlineExecutor(Executor):
 
 
 class FakePulses:
-    """Implements :class:`pushhub.engine.ports.PulseStore`.
+    """Implements :class:`pushhub.engine.records.ports.PulseStore`.
 
     Attributes:
         sent: The times that pulses stood for, one for each call.

@@ -9,8 +9,8 @@ from tests.fakes import FakeClock
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.flow.ports import QueueLevel
 from pushhub.engine.flow.queue_levels import CROWDED, LookAtQueues
-from pushhub.engine.ports import QueueLevel
 
 DEAD, BUSY = "https://sqs/1/hub-PushDeadLetters", "https://sqs/1/hub-RetryQueue"
 

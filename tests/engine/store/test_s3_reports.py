@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.cloud import aws_services as aws
 
-from pushhub.engine.ports import Report
+from pushhub.engine.records.ports import Report
 from pushhub.engine.store.s3_reports import S3Reports
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,14 +23,10 @@ if TYPE_CHECKING:
     from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
     from pushhub.engine.model.message import BodyRef, Message
-    from pushhub.engine.model.past import PastPage, PastQuery
     from pushhub.engine.model.project import Project, ProjectToken
-    from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.quota import Mark
     from pushhub.engine.model.received import Received
-    from pushhub.engine.model.record import DeliveryRecord
-    from pushhub.engine.model.schedule import Position, ScheduleEntry
     from pushhub.engine.model.search import Found, IndexEntry
     from pushhub.engine.model.span_export import SpanExport
     from pushhub.engine.model.subscriber_event import SubscriberEvent
@@ -153,10 +149,6 @@ class ChangeNoteStore(Protocol):
         """Until when the last note of each slot lasts, read consistently."""
 
 
-class QueuesAndNotes(QueueStore, ChangeNoteStore, Protocol):
-    """Queues, and notes of their changes."""
-
-
 class QuotaStore(Protocol):
     """Until when the quotas of projects are spent."""
 
@@ -272,55 +264,6 @@ class StoredMessages(Messages, Deliveries, Protocol):
     """Messages, and deliveries once they have a first outcome."""
 
 
-class Schedule(Protocol):
-    """Waits that are too long for a queue. Shards are read in order of time, each by one run at a time."""
-
-    def enter(self, delivery: Delivery) -> None:
-        """Schedule a delivery to be woken at its ``wakes_at``, or in two to three minutes if that is later.
-
-        Safe to repeat. Entries are never removed: one whose delivery has changed since is void.
-
-        Raises:
-            ValueError: It has no due time.
-        """
-
-    def positions(self) -> list[Position]:
-        """The read position of each shard, ordered by shard number.
-
-        Where a shard begins is decided, and stored, the first time.
-        """
-
-    def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
-        """The next entries of a shard.
-
-        Args:
-            position: Where to continue.
-            now: Epoch milliseconds; later entries are not read.
-            limit: Maximum number of entries.
-
-        Returns:
-            Entries in order of time, and the position after them. No entries when nothing more is due, or when a long
-            empty stretch was skipped.
-        """
-
-    def move(self, before: Position, after: Position) -> None:
-        """Store how far a shard has been read, and whether a run is still reading it.
-
-        Raises:
-            Conflict: The shard is no longer at ``before``.
-        """
-
-
-class ShardRuns(Protocol):
-    """Starts further runs of the function that wakes deliveries."""
-
-    def start(self, shard: int) -> None:
-        """Have one shard of the schedule read by a separate run; returns at once.
-
-        If the run fails to start, the next minute makes up for it.
-        """
-
-
 class Unsettled(Protocol):
     """Deliveries that people need to know about."""
 
@@ -412,19 +355,6 @@ class OrderSink(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class QueueLevel:
-    """How full a queue is, approximately.
-
-    Attributes:
-        messages: Those that can be received.
-        in_flight: Those that were received and not deleted.
-    """
-
-    messages: int
-    in_flight: int
-
-
 class WorkQueue(OrderSink, Protocol):
     """One SQS queue of work orders."""
 
@@ -453,55 +383,6 @@ class WorkQueue(OrderSink, Protocol):
 
     def delete(self, handles: Sequence[str]) -> None:
         """Delete received messages by their receipt handles; handles already gone are not an error."""
-
-
-class PulseStore(Protocol):
-    """Sends pulses through the streams of all tables that have delivery records."""
-
-    def send(self, at: int) -> None:
-        """Send the pulse that stands for a time; one that was sent already is not sent again."""
-
-
-class RecordStore(Protocol):
-    """Where delivery records are kept for analysis (``docs/records.md``)."""
-
-    def write(self, records: Sequence[DeliveryRecord | Pulse], *, table: str, first: str, last: str) -> bool:
-        """Store what one stream batch told of one hour; returns whether this call wrote it.
-
-        Args:
-            records: Records and pulses, at least one, all of the same date and hour.
-            table: Name of the table whose stream it is.
-            first: Sequence number of the stream record behind the first record.
-            last: The same for the last record.
-        """
-
-    def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
-        """Store a whole stream record that no delivery record could be made from, together with the reason."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """A delivery report.
-
-    Attributes:
-        name: Name of its folder: its first and last day, ``2026-11-15_2026-11-21``.
-        as_of: When deliveries were judged, ISO 8601.
-    """
-
-    name: str
-    as_of: str
-
-
-class ReportStore(Protocol):
-    """Delivery reports (``docs/report.md``). They cover all projects."""
-
-    def newest(self) -> Report | None:
-        """The newest report, or None."""
-
-    def rows(self, report: str, table: str) -> list[dict[str, Any]]:
-        """The first rows of a table of a report, up to the number the report stores as JSON; none if it has no such
-        table.
-        """
 
 
 class ActivityStore(Protocol):
@@ -540,18 +421,6 @@ class QueueSource(Protocol):
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None; current if ``fresh``, otherwise possibly slightly out of date."""
-
-
-class AttemptProjects(Protocol):
-    """Projects, as attempts go by them."""
-
-    def is_suspended(self, project_id: str, *, since: int) -> bool:
-        """Whether a project is suspended, with every change that was made before the given time (epoch milliseconds) or
-        half a second ago.
-        """
-
-    def exports_spans(self, project_id: str) -> bool:
-        """Whether a project exports spans of its attempts; may be half a minute old."""
 
 
 class AttemptQueues(Protocol):
@@ -802,57 +671,6 @@ class Finder(Protocol):
         Args:
             entry: Its field is empty if the message was found by something in its body, or is just listed.
         """
-
-
-class PastRecords(Protocol):
-    """Looks through the delivery records of all projects for those of one."""
-
-    def check(self) -> None:
-        """Do nothing, where records are searched.
-
-        Raises:
-            NotFound: They are not, in this hub.
-        """
-
-    def start(self, query: PastQuery, search_id: str) -> str:
-        """Start looking.
-
-        Args:
-            query: What for.
-            search_id: An id of 32 characters; the same starts nothing twice.
-
-        Returns:
-            What the service behind it calls it.
-
-        Raises:
-            TryLater: That service is busy.
-        """
-
-    def look(self, query: PastQuery, run: str, after: str | None) -> PastPage:
-        """What was found.
-
-        Args:
-            query: As it was started.
-            run: What starting it returned.
-            after: From the page before; None to begin.
-
-        Raises:
-            NotFound: The service does not know it any more.
-            Invalid: ``after`` is not from this search.
-        """
-
-
-class PastSearchStore(Protocol):
-    """Searches of the past by project; they go after a day."""
-
-    def put(self, project_id: str, search_id: str, query: PastQuery, run: str, now: int) -> None:
-        """Remember a search."""
-
-    def get(self, project_id: str, search_id: str) -> tuple[PastQuery, str] | None:
-        """A search of this project: what it looks for, and what starting it returned."""
-
-    def count(self, project_id: str, hour: int) -> int:
-        """Count one more search in an hour (its start, epoch milliseconds); how many there are now."""
 
 
 class SlowSubscribers(Protocol):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pushhub.engine.attempts.health import SubscriberHealths
     from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.ends import EndNote, EndNotes
+    from pushhub.engine.flow.ports import QueueLevel
     from pushhub.engine.flow.push import Push
     from pushhub.engine.flow.queue_levels import LookAtQueues
     from pushhub.engine.flow.slow_lane import SlowLane
@@ -42,15 +43,7 @@ if TYPE_CHECKING:
         ConfigStore,
         Finder,
         MessageStore,
-        PastRecords,
-        PastSearchStore,
-        PulseStore,
-        QueueLevel,
-        RecordStore,
-        ReportStore,
-        Schedule,
         SearchIndex,
-        ShardRuns,
         SubscriberEvents,
         SubscriberStore,
         Waits,
@@ -64,6 +57,7 @@ if TYPE_CHECKING:
     from pushhub.engine.records.catalogue import Cataloguer
     from pushhub.engine.records.nights import Nights
     from pushhub.engine.records.past import PastSearches
+    from pushhub.engine.records.ports import PastRecords, PastSearchStore, PulseStore, RecordStore, ReportStore
     from pushhub.engine.records.pulses import SendPulses
     from pushhub.engine.records.records import Records
     from pushhub.engine.security.credentials import Credentials
@@ -73,6 +67,7 @@ if TYPE_CHECKING:
     from pushhub.engine.security.signing import Signing
     from pushhub.engine.security.stranger_calls import StrangerCalls
     from pushhub.engine.target import Targets
+    from pushhub.engine.waiting.ports import Schedule, ShardRuns
     from pushhub.engine.waiting.sweep import Sweep
     from pushhub.engine.waiting.wake import Wake
 

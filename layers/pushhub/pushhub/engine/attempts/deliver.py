@@ -59,17 +59,13 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.attempts.admission import Admission
     from pushhub.engine.attempts.delivery_news import DeliveryNews
+    from pushhub.engine.attempts.ports import AttemptProjects
     from pushhub.engine.model.flow import Terms
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue, Subscriber
     from pushhub.engine.model.received import Received
     from pushhub.engine.model.trace import Span
-    from pushhub.engine.ports import (
-        AttemptProjects,
-        AttemptQueues,
-        BodyStore,
-        StoredMessages,
-    )
+    from pushhub.engine.ports import AttemptQueues, BodyStore, StoredMessages
     from pushhub.engine.security.credentials import Credentials
 
 MANUAL_HEAD_START_MS = 60_000

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.ports import QueueLevel
+    from pushhub.engine.flow.ports import QueueLevel
 
 LOOK_MS = 270_000
 """Time between looks: less than the five minutes of an alarm's period by more than a run of ``wake`` may come late."""

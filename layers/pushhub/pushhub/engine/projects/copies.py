@@ -172,7 +172,8 @@ class Copies(Generic[V]):
 
 
 class CopiedProjects:
-    """Implements :class:`pushhub.engine.ports.AttemptProjects`. Changes of a project are noted under the empty name.
+    """Implements :class:`pushhub.engine.attempts.ports.AttemptProjects`. Changes of a project are noted under the
+    empty name.
 
     Args:
         exports: Where they export spans to.

@@ -18,7 +18,8 @@ from pushhub.engine.projects.copies import ChangeNotes
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.ports import QueuesAndNotes, QueueStore
+    from pushhub.engine.ports import QueueStore
+    from pushhub.engine.projects.ports import QueuesAndNotes
 
 KEPT_MS = 200
 """How long posts go by a copy, milliseconds from before it was read."""

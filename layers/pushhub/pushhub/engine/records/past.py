@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.past import PastPage, PastQuery
-    from pushhub.engine.ports import PastRecords, PastSearchStore
     from pushhub.engine.protocol import OwnIds
+    from pushhub.engine.records.ports import PastRecords, PastSearchStore
 
 _SEARCH_ID = re.compile(r"[0-9a-f]{32}")
 

@@ -10,7 +10,7 @@ from pushhub.engine.model.pulse import pulse_time
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.ports import PulseStore
+    from pushhub.engine.records.ports import PulseStore
 
 
 class SendPulses(Component):

@@ -9,7 +9,7 @@ from pushhub.base.errors import NotFound
 from pushhub.engine.component import Component
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import ReportStore
+    from pushhub.engine.records.ports import ReportStore
 
 TABLES = ("queues", "subscribers", "outages", "given_up", "backlog", "anomalies", "findings", "conservation")
 """The report's tables with one project per row; their contents are described in ``docs/report.md``."""

@@ -31,7 +31,7 @@ _BASE64 = "from_utf8(from_base64(?))"
 
 
 class AthenaPastRecords:
-    """Implements :class:`pushhub.engine.ports.PastRecords`.
+    """Implements :class:`pushhub.engine.records.ports.PastRecords`.
 
     Args:
         workgroup: Name of the workgroup, which limits the bytes that a query reads and says where results go.

@@ -19,7 +19,7 @@ from pushhub.cloud.table import Item, Table, WritesRefused, number, text
 from pushhub.cloud.unreadable import decodes, readable
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message, Ordering
-from pushhub.engine.ports import Once, Schedule
+from pushhub.engine.ports import Once
 from pushhub.engine.store._delivery_items import (
     GIVEN_UP,
     WAITING,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
+    from pushhub.engine.waiting.ports import Schedule
 
 ORDER_KEPT_S = 400 * 86_400
 """Seconds that an ordering key is remembered after its last message; then its numbers start again."""

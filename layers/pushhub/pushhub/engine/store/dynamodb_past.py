@@ -18,7 +18,7 @@ KEPT_S = 86_400
 
 
 class DynamoDBPastSearches(TableStore):
-    """Implements :class:`pushhub.engine.ports.PastSearchStore`."""
+    """Implements :class:`pushhub.engine.records.ports.PastSearchStore`."""
 
     def put(self, project_id: str, search_id: str, query: PastQuery, run: str, now: int) -> None:
         wanted = {name: value for name, value in asdict(query).items() if name != "project"}

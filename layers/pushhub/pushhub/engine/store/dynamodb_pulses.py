@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DynamoDBPulses:
-    """Implements :class:`pushhub.engine.ports.PulseStore`.
+    """Implements :class:`pushhub.engine.records.ports.PulseStore`.
 
     Args:
         tables: Names of the tables; keys ``pk`` and ``sk``, time to live ``ttl``.

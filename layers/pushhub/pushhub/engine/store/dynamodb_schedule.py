@@ -59,7 +59,7 @@ KEPT_S = 7 * 86_400
 
 
 class DynamoDBSchedule:
-    """Implements :class:`pushhub.engine.ports.Schedule`.
+    """Implements :class:`pushhub.engine.waiting.ports.Schedule`.
 
     Args:
         clock: Decides which minutes still accept entries.

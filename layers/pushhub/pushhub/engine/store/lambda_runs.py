@@ -29,7 +29,7 @@ def start_run(clients: Clients, event: Mapping[str, object], *, function: str = 
 
 
 class LambdaRuns:
-    """Implements :class:`pushhub.engine.ports.ShardRuns`.
+    """Implements :class:`pushhub.engine.waiting.ports.ShardRuns`.
 
     Args:
         clients: See :func:`start_run`.

@@ -31,7 +31,7 @@ _CURSOR = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)/([A-Za-z0-9._-]{0,300})/(\d{1,15})
 
 
 class NoPastRecords:
-    """Implements :class:`pushhub.engine.ports.PastRecords` where records are not searched."""
+    """Implements :class:`pushhub.engine.records.ports.PastRecords` where records are not searched."""
 
     def check(self) -> None:
         raise NotFound("This hub does not search its delivery records: its operator can allow it (PastSearch)")
@@ -48,8 +48,8 @@ class NoPastRecords:
 
 
 class S3PastRecords(BucketStore):
-    """Implements :class:`pushhub.engine.ports.PastRecords`. Nothing runs between two looks: each goes on where the one
-    before ended, the newest hours first.
+    """Implements :class:`pushhub.engine.records.ports.PastRecords`. Nothing runs between two looks: each goes on
+    where the one before ended, the newest hours first.
     """
 
     def __init__(self, client: S3Client, bucket: str, clock: Clock) -> None:

@@ -56,7 +56,7 @@ class S3Records(BucketStore):
 
 
 class S3RecordStore(BucketStore):
-    """Implements :class:`pushhub.engine.ports.RecordStore`."""
+    """Implements :class:`pushhub.engine.records.ports.RecordStore`."""
 
     def __init__(self, client: S3Client, bucket: str) -> None:
         super().__init__(client, bucket)

@@ -7,13 +7,13 @@ from typing import Any
 
 from pushhub.base import json_text
 from pushhub.cloud.bucket import BucketStore
-from pushhub.engine.ports import Report
+from pushhub.engine.records.ports import Report
 
 _NAME = re.compile(r"\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d")
 
 
 class S3Reports(BucketStore):
-    """Implements :class:`pushhub.engine.ports.ReportStore`."""
+    """Implements :class:`pushhub.engine.records.ports.ReportStore`."""
 
     def newest(self) -> Report | None:
         found = self._read("latest.json")

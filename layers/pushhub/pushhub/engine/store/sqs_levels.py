@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pushhub.cloud.calls import aws_call
-from pushhub.engine.ports import QueueLevel
+from pushhub.engine.flow.ports import QueueLevel
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

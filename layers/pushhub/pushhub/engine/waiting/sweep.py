@@ -16,7 +16,7 @@ from pushhub.engine.model.circuit import CircuitState, SubscriberKey
 from pushhub.engine.model.flow import FlowKey
 from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS, Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Backlogs, Deliveries, Healths, Messages, Outstanding, Schedule, WorkQueue
+from pushhub.engine.ports import Backlogs, Deliveries, Healths, Messages, Outstanding, WorkQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.acceptance.order_queues import OrderQueues
     from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.waiting.ports import Schedule
 
 GRACE_MS = 3_600_000
 """How overdue a delivery must be before its order counts as lost: more than a busy hub ever lags behind.

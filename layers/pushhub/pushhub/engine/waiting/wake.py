@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pushhub.engine.acceptance.order_queues import OrderQueues
     from pushhub.engine.model.schedule import Position, ScheduleEntry
     from pushhub.engine.model.work import WorkOrder
-    from pushhub.engine.ports import Schedule, ShardRuns, WorkQueue
+    from pushhub.engine.ports import WorkQueue
+    from pushhub.engine.waiting.ports import Schedule, ShardRuns
 
 PAGE = 1000
 """Entries per read of a shard. A shard with this many due gets a run of its own."""
