@@ -20,14 +20,14 @@ from pushhub.engine.target import Outcome, PushOrder, Targets
 from pushhub.ironmq.targets import check_queue_url, check_worker_url
 from pushhub.notifications.wire.url import parse_topic_url
 from pushhub.webhooks.api.dialect import MAX_REQUEST_BYTES
-from pushhub.webhooks.endpoint_checks import EndpointChecks
-from pushhub.webhooks.event_types import check_event_type
+from pushhub.webhooks.applications.event_types import check_event_type
+from pushhub.webhooks.endpoints.endpoint_checks import EndpointChecks
+from pushhub.webhooks.endpoints.signatures import EndpointSignatures, check_fit
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.refusals import Refused as Refusal
 from pushhub.webhooks.model.refusals import Unprocessable
 from pushhub.webhooks.model.rights import Rights
-from pushhub.webhooks.signatures import EndpointSignatures, check_fit
 from pushhub.webhooks.wire.application import parse_application
 from pushhub.webhooks.wire.endpoint import (
     parse_endpoint,

@@ -36,9 +36,9 @@ UNUSED = {
     "(hub/ends.py)",
     "wake dynamodb:UpdateItem table/configtable": "a tick counts for its project's quota (engine/projects/quotas.py)",
     "wake dynamodb:UpdateItem table/webhookstable": "an organization is told of an end or a finished task, at most so "
-    "often a minute (webhooks/operational.py)",
-    "wake s3:GetObject bodiesbucket/webhooks/*": "a task erases payloads above 8 KB (webhooks/messages.py)",
-    "wake s3:PutObject bodiesbucket/webhooks/*": "a task erases payloads above 8 KB (webhooks/messages.py)",
+    "often a minute (webhooks/operational/operational.py)",
+    "wake s3:GetObject bodiesbucket/webhooks/*": "a task erases payloads above 8 KB (webhooks/messages/messages.py)",
+    "wake s3:PutObject bodiesbucket/webhooks/*": "a task erases payloads above 8 KB (webhooks/messages/messages.py)",
     "wake s3:ListBucket bodiesbucket": "such a payload may be gone, and without it S3 answers 403 and not 404",
     "wake sqs:SendMessage routequeue": "a message that is to be routed was due later than SQS can delay "
     "(engine/acceptance/order_queues.py)",

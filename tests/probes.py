@@ -26,8 +26,8 @@ AREAS = {
         "tests/web/test_strangers.py",
         "tests/engine/model/test_reach.py",
         "tests/webhooks/test_reach.py",
-        "tests/webhooks/test_portal.py",
-        "tests/webhooks/test_portal_api.py",
+        "tests/webhooks/applications/test_portal.py",
+        "tests/webhooks/applications/test_portal_api.py",
     ),
     "addresses that nothing may be sent to": (
         "tests/egress/test_guard.py",

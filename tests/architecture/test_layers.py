@@ -32,7 +32,7 @@ PROTOCOLS = {
 }
 """Every other package is a protocol: it may import the whole foundation, but no other protocol."""
 
-ROOMED = ("engine",)
+ROOMED = ("engine", "webhooks")
 """Packages whose use cases are in rooms."""
 INNER = {
     "model": {"model"},

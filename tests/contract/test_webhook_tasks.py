@@ -1,5 +1,5 @@
-"""What :class:`pushhub.webhooks.portal.PortalTokens` and :class:`pushhub.webhooks.tasks.TaskStore` promise,
-of the fakes and of DynamoDB.
+"""What :class:`pushhub.webhooks.applications.portal.PortalTokens` and
+:class:`pushhub.webhooks.resending.tasks.TaskStore` promise, of the fakes and of DynamoDB.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from tests.fakes import FakeClock
 from tests.fakes.webhook_tasks import FakePortalFrames, FakePortalTokens, FakeTasks, FakeToldCounts
 
 from pushhub.base.errors import Conflict
+from pushhub.webhooks.applications.portal import PortalFrames, PortalTokens
 from pushhub.webhooks.model.ids import Kind, new_id
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.model.portal_frame import PortalFrame
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
-from pushhub.webhooks.operational import ToldCounts
-from pushhub.webhooks.portal import PortalFrames, PortalTokens
+from pushhub.webhooks.operational.operational import ToldCounts
+from pushhub.webhooks.resending.tasks import TaskStore
 from pushhub.webhooks.store.dynamodb_portal import DynamoDBPortalTokens
 from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
 from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks, DynamoDBToldCounts
-from pushhub.webhooks.tasks import TaskStore
 
 APP = new_id(Kind.APPLICATION, NOW)
 

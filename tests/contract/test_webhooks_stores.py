@@ -22,6 +22,7 @@ from pushhub.base.ports import Vault
 from pushhub.base.signature_schemes import PRESETS
 from pushhub.cloud.vault import KmsVault
 from pushhub.engine.model.reach import Reach
+from pushhub.webhooks.messages.ports import IdempotencyKeys, KeyBusy, KeyReused
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
@@ -31,7 +32,7 @@ from pushhub.webhooks.model.ids import Kind, new_id
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.redaction import Redaction
-from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, KeyReused, RequestKey, UidTaken
+from pushhub.webhooks.ports import KeptAnswer, RequestKey, UidTaken
 from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
 from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings

@@ -9,14 +9,15 @@ from dataclasses import replace
 from tests.fakes.credentials import credentials
 
 from pushhub.base.errors import Conflict
-from pushhub.webhooks.credentials import sealed
+from pushhub.webhooks.endpoints.credentials import sealed
+from pushhub.webhooks.messages.ports import KeyBusy, KeyReused
 from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span, taken
-from pushhub.webhooks.ports import KeptAnswer, KeyBusy, KeyReused, RequestKey, UidTaken
+from pushhub.webhooks.ports import KeptAnswer, RequestKey, UidTaken
 
 __all__ = ["FakeIdempotencyKeys", "FakeWebhooksLogs", "FakeWebhooksSettings"]
 

@@ -35,7 +35,7 @@ from pushhub.hub.store._keys import store_key
 from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
 from pushhub.hub.tokens import token_of
 from pushhub.notifications.store.secret_keys import SigningSecretItem
-from pushhub.webhooks.credentials import opened
+from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields

@@ -48,8 +48,8 @@ SPLIT = {
     "notifications/wire/url.py": "notification2:, which stays within the hub",
     "runtime/console.py": "an origin that a browser sends, and nothing is sent to",
     "runtime/mcp.py": "the hub's own base URL",
-    "webhooks/consent.py": "the hub's own base URL",
-    "webhooks/signatures.py": "the query of a URL that was checked",
+    "webhooks/endpoints/consent.py": "the hub's own base URL",
+    "webhooks/endpoints/signatures.py": "the query of a URL that was checked",
     "webhooks/wire/endpoint.py": "writes it as browsers do, after the check",
 }
 """The modules that take a URL apart themselves, and why that is not a second opinion of what can be called."""

@@ -23,7 +23,7 @@ from pushhub.base.credentials import masked_url
 from pushhub.engine.model.reach import Reach, Scope
 from pushhub.engine.target import OUT_OF_REACH
 from pushhub.web.api import Auth
-from pushhub.webhooks.credentials import opened
+from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.event_type import seen_with
 

@@ -25,38 +25,31 @@ if TYPE_CHECKING:
     from pushhub.web.description import ApiDescription
     from pushhub.webhooks.api.api import WebhooksApi
     from pushhub.webhooks.api.dialect import WebhooksDialect
-    from pushhub.webhooks.applications import WebhooksApplications
-    from pushhub.webhooks.consent import ConsentTarget
-    from pushhub.webhooks.disabling import WebhooksDisabling
-    from pushhub.webhooks.endpoints import WebhooksEndpoints
-    from pushhub.webhooks.event_types import WebhooksEventTypes
-    from pushhub.webhooks.gates import EndpointGates
-    from pushhub.webhooks.idempotency import Repeats
-    from pushhub.webhooks.intake import WebhooksIntake
-    from pushhub.webhooks.listing import Listing
-    from pushhub.webhooks.messages import WebhooksMessages
+    from pushhub.webhooks.applications.applications import WebhooksApplications
+    from pushhub.webhooks.applications.event_types import WebhooksEventTypes
+    from pushhub.webhooks.applications.portal import Portal, PortalFrames, PortalTokens
+    from pushhub.webhooks.endpoints.consent import ConsentTarget
+    from pushhub.webhooks.endpoints.disabling import WebhooksDisabling
+    from pushhub.webhooks.endpoints.endpoints import WebhooksEndpoints
+    from pushhub.webhooks.endpoints.gates import EndpointGates
+    from pushhub.webhooks.endpoints.signature_defaults import SignatureDefaults
+    from pushhub.webhooks.endpoints.signatures import EndpointSignatures
+    from pushhub.webhooks.messages.idempotency import Repeats
+    from pushhub.webhooks.messages.intake import WebhooksIntake
+    from pushhub.webhooks.messages.listing import Listing
+    from pushhub.webhooks.messages.messages import WebhooksMessages
+    from pushhub.webhooks.messages.poller import Places
+    from pushhub.webhooks.messages.ports import AttemptLog, IdempotencyKeys, MessageLog
+    from pushhub.webhooks.messages.posting import WebhooksPosting
+    from pushhub.webhooks.messages.search import WebhooksFields, WebhooksFinder
     from pushhub.webhooks.model.endpoint import Endpoint
-    from pushhub.webhooks.operational import Operational, ToldCounts
-    from pushhub.webhooks.poller import Places
-    from pushhub.webhooks.portal import Portal, PortalFrames, PortalTokens
-    from pushhub.webhooks.ports import (
-        Applications,
-        AttemptLog,
-        Endpoints,
-        EventTypes,
-        IdempotencyKeys,
-        MessageLog,
-        RequestKey,
-    )
-    from pushhub.webhooks.posting import WebhooksPosting
+    from pushhub.webhooks.operational.operational import Operational, ToldCounts
+    from pushhub.webhooks.ports import Applications, Endpoints, EventTypes, RequestKey
     from pushhub.webhooks.queues import WebhooksQueues
-    from pushhub.webhooks.search import WebhooksFields, WebhooksFinder
-    from pushhub.webhooks.signature_defaults import SignatureDefaults
-    from pushhub.webhooks.signatures import EndpointSignatures
+    from pushhub.webhooks.resending.tasks import TaskRuns, Tasks, TaskStore
+    from pushhub.webhooks.sending.target import WebhookTarget
     from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
-    from pushhub.webhooks.target import WebhookTarget
-    from pushhub.webhooks.tasks import TaskRuns, Tasks, TaskStore
 
 
 WEBHOOKS_TABLE = text("WEBHOOKS_TABLE")
@@ -247,7 +240,7 @@ class Webhooks:
     @cached_property
     def applications(self) -> WebhooksApplications:
         """Applications."""
-        from pushhub.webhooks.applications import WebhooksApplications
+        from pushhub.webhooks.applications.applications import WebhooksApplications
 
         return WebhooksApplications(
             store=self.ports.applications, notes=self._engine.change_notes, clock=self._outside.clock
@@ -256,17 +249,17 @@ class Webhooks:
     @cached_property
     def event_types(self) -> WebhooksEventTypes:
         """Event types."""
-        from pushhub.webhooks.event_types import WebhooksEventTypes
+        from pushhub.webhooks.applications.event_types import WebhooksEventTypes
 
         return WebhooksEventTypes(store=self.ports.event_types, clock=self._outside.clock)
 
     @cached_property
     def endpoints(self) -> WebhooksEndpoints:
         """Endpoints."""
-        from pushhub.webhooks.consent import Questions
-        from pushhub.webhooks.endpoint_changes import EndpointChanges
-        from pushhub.webhooks.endpoint_checks import EndpointChecks
-        from pushhub.webhooks.endpoints import WebhooksEndpoints
+        from pushhub.webhooks.endpoints.consent import Questions
+        from pushhub.webhooks.endpoints.endpoint_changes import EndpointChanges
+        from pushhub.webhooks.endpoints.endpoint_checks import EndpointChecks
+        from pushhub.webhooks.endpoints.endpoints import WebhooksEndpoints
 
         ports = self.ports
         return WebhooksEndpoints(
@@ -296,7 +289,7 @@ class Webhooks:
     @cached_property
     def signatures(self) -> EndpointSignatures:
         """What signs the requests of endpoints."""
-        from pushhub.webhooks.signatures import EndpointSignatures
+        from pushhub.webhooks.endpoints.signatures import EndpointSignatures
 
         outside = self._outside
         return EndpointSignatures(vault=outside.vault, note_end=self._note_scheme_end, clock=outside.clock)
@@ -310,7 +303,7 @@ class Webhooks:
     @cached_property
     def signature_defaults(self) -> SignatureDefaults:
         """How endpoints are signed: each by itself, by application, and by project."""
-        from pushhub.webhooks.signature_defaults import SignatureDefaults
+        from pushhub.webhooks.endpoints.signature_defaults import SignatureDefaults
 
         return SignatureDefaults(
             applications=self.ports.applications,
@@ -326,7 +319,7 @@ class Webhooks:
     def signature_ends(self) -> Ends:
         """Tells of the ends of signature schemes."""
         from pushhub.engine.ends import Ends
-        from pushhub.webhooks.ends import SignatureEnds
+        from pushhub.webhooks.operational.ends import SignatureEnds
 
         found = SignatureEnds(
             endpoints=self.ports.endpoints,
@@ -339,7 +332,7 @@ class Webhooks:
     @cached_property
     def gates(self) -> EndpointGates:
         """What the receivers of endpoints demand."""
-        from pushhub.webhooks.gates import EndpointGates
+        from pushhub.webhooks.endpoints.gates import EndpointGates
 
         return EndpointGates(
             endpoints=self.endpoints,
@@ -355,7 +348,7 @@ class Webhooks:
     def certificate_ends(self) -> Ends:
         """Tells of certificates' ends."""
         from pushhub.engine.ends import Ends
-        from pushhub.webhooks.ends import EndpointEnds
+        from pushhub.webhooks.operational.ends import EndpointEnds
 
         ends = EndpointEnds(endpoints=self.ports.endpoints, tell=self.operational.found_out)
         return Ends(notes=self.ports.end_notes, find=ends.find, clock=self._outside.clock)
@@ -363,7 +356,7 @@ class Webhooks:
     @cached_property
     def repeats(self) -> Repeats:
         """Answers repeated requests."""
-        from pushhub.webhooks.idempotency import Repeats
+        from pushhub.webhooks.messages.idempotency import Repeats
 
         ports = self.ports
         return Repeats(
@@ -376,14 +369,14 @@ class Webhooks:
     @cached_property
     def portal(self) -> Portal:
         """Tokens of the owners of applications."""
-        from pushhub.webhooks.portal import Portal
+        from pushhub.webhooks.applications.portal import Portal
 
         return Portal(tokens=self.ports.portal_tokens, frames=self.ports.portal_frames, clock=self._outside.clock)
 
     @cached_property
     def listing(self) -> Listing:
         """Messages as they are listed."""
-        from pushhub.webhooks.listing import Listing
+        from pushhub.webhooks.messages.listing import Listing
 
         return Listing(
             messages=self._outside.messages,
@@ -395,7 +388,7 @@ class Webhooks:
     @cached_property
     def operational(self) -> Operational:
         """Sends operational events to projects."""
-        from pushhub.webhooks.operational import Operational, Saying
+        from pushhub.webhooks.operational.operational import Operational, Saying
 
         ports, outside = self.ports, self._outside
         saying = Saying(intake=self.intake, endpoints=ports.endpoints)
@@ -411,8 +404,8 @@ class Webhooks:
     def tasks(self) -> Tasks:
         """Background tasks."""
         from pushhub.webhooks.model.task import TaskKind
-        from pushhub.webhooks.replay import Counting, EngineTries, Erasing, Replay
-        from pushhub.webhooks.tasks import Tasks
+        from pushhub.webhooks.resending.replay import Counting, EngineTries, Erasing, Replay
+        from pushhub.webhooks.resending.tasks import Tasks
 
         ports, clock = self.ports, self._outside.clock
         log = self.listing
@@ -462,9 +455,9 @@ class Webhooks:
     @cached_property
     def posting(self) -> WebhooksPosting:
         """Accepts messages."""
-        from pushhub.webhooks.payload_check import PayloadCheck
-        from pushhub.webhooks.posting import WebhooksPosting
-        from pushhub.webhooks.recipients import Recipients
+        from pushhub.webhooks.messages.payload_check import PayloadCheck
+        from pushhub.webhooks.messages.posting import WebhooksPosting
+        from pushhub.webhooks.messages.recipients import Recipients
 
         ports, outside = self.ports, self._outside
         payloads = PayloadCheck(event_types=ports.event_types, telemetry=outside.telemetry, clock=outside.clock)
@@ -481,7 +474,7 @@ class Webhooks:
     @cached_property
     def intake(self) -> WebhooksIntake:
         """Accepts messages into applications."""
-        from pushhub.webhooks.intake import WebhooksIntake
+        from pushhub.webhooks.messages.intake import WebhooksIntake
 
         return WebhooksIntake(
             accept=self._engine.accept_bodies(self.ports.webhook_bodies),
@@ -493,19 +486,19 @@ class Webhooks:
 
     @cached_property
     def _search_fields(self) -> WebhooksFields:
-        from pushhub.webhooks.search import WebhooksFields
+        from pushhub.webhooks.messages.search import WebhooksFields
 
         return WebhooksFields(lambda: self._outside.search_index)
 
     @staticmethod
     def _own_ids() -> OwnIds:
+        from pushhub.webhooks.messages.search import KIND
         from pushhub.webhooks.model.ids import engine_id, message_id
-        from pushhub.webhooks.search import KIND
 
         return OwnIds(kind=KIND, has_owner=True, to_engine=engine_id, from_engine=message_id)
 
     def _finder(self) -> WebhooksFinder:
-        from pushhub.webhooks.search import WebhooksFinder
+        from pushhub.webhooks.messages.search import WebhooksFinder
 
         return WebhooksFinder(
             applications=self.ports.applications,
@@ -519,7 +512,7 @@ class Webhooks:
     @cached_property
     def messages(self) -> WebhooksMessages:
         """Shows and expunges messages."""
-        from pushhub.webhooks.messages import WebhooksMessages
+        from pushhub.webhooks.messages.messages import WebhooksMessages
 
         ports, outside = self.ports, self._outside
         return WebhooksMessages(
@@ -549,12 +542,12 @@ class Webhooks:
         from pushhub.web.misspelt import Misspelt
         from pushhub.webhooks.api.api import WebhooksApi
         from pushhub.webhooks.api.use_cases import WebhooksUseCases
-        from pushhub.webhooks.attempts import WebhooksAttempts
-        from pushhub.webhooks.environment import Environments
-        from pushhub.webhooks.examples import WebhooksExamples
-        from pushhub.webhooks.health import WebhooksHealth
-        from pushhub.webhooks.poller import WebhooksPoller
-        from pushhub.webhooks.resending import WebhooksResending
+        from pushhub.webhooks.applications.environment import Environments
+        from pushhub.webhooks.endpoints.health import WebhooksHealth
+        from pushhub.webhooks.messages.attempts import WebhooksAttempts
+        from pushhub.webhooks.messages.examples import WebhooksExamples
+        from pushhub.webhooks.messages.poller import WebhooksPoller
+        from pushhub.webhooks.resending.resending import WebhooksResending
 
         ports, outside = self.ports, self._outside
         use_cases = WebhooksUseCases(
@@ -631,7 +624,7 @@ class Webhooks:
         )
 
     def _disabling(self) -> WebhooksDisabling:
-        from pushhub.webhooks.disabling import WebhooksDisabling
+        from pushhub.webhooks.endpoints.disabling import WebhooksDisabling
 
         return WebhooksDisabling(
             endpoints=self.ports.endpoints, notes=self._engine.change_notes, tell=self.operational.found_out
@@ -642,7 +635,7 @@ class Webhooks:
         return self._engine.targets.scope(url.partition(":")[2])
 
     def _consent_target(self) -> ConsentTarget:
-        from pushhub.webhooks.consent import Consents, ConsentTarget
+        from pushhub.webhooks.endpoints.consent import Consents, ConsentTarget
 
         outside = self._outside
         return ConsentTarget(
@@ -661,9 +654,9 @@ class Webhooks:
         )
 
     def _target(self) -> WebhookTarget:
-        from pushhub.webhooks.attempt_groups import AttemptGroups
-        from pushhub.webhooks.signed_requests import SignedRequests
-        from pushhub.webhooks.target import WebhookTarget
+        from pushhub.webhooks.sending.attempt_groups import AttemptGroups
+        from pushhub.webhooks.sending.signed_requests import SignedRequests
+        from pushhub.webhooks.sending.target import WebhookTarget
 
         ports, outside = self.ports, self._outside
         return WebhookTarget(

@@ -13,8 +13,8 @@ from pushhub.web.health import health_view
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
 from pushhub.webhooks.api.messages import MESSAGE, message_query
-from pushhub.webhooks.attempts import AttemptedMessage, AttemptQuery, Destination, Stats
-from pushhub.webhooks.messages import LIST_STEPS
+from pushhub.webhooks.messages.attempts import AttemptedMessage, AttemptQuery, Destination, Stats
+from pushhub.webhooks.messages.messages import LIST_STEPS
 from pushhub.webhooks.model.event_type import MOST_EXAMPLES, Example
 from pushhub.webhooks.model.ids import Kind, message_id
 from pushhub.webhooks.wire.attempt import (

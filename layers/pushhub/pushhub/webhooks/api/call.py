@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.engine.model.reach import Reach
 from pushhub.web.api import Call
-from pushhub.webhooks.idempotency import request_key
+from pushhub.webhooks.messages.idempotency import request_key
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.model.refusals import not_found

@@ -34,7 +34,7 @@ from pushhub.web.description import (
 )
 from pushhub.web.health_description import HEALTH_EXAMPLE, health_schema
 from pushhub.webhooks.api.dialect import CODES
-from pushhub.webhooks.health import MOST_SHOWN
+from pushhub.webhooks.endpoints.health import MOST_SHOWN
 from pushhub.webhooks.model.application import ApplicationFields
 from pushhub.webhooks.model.cloud_events import Mode
 from pushhub.webhooks.model.endpoint import EndpointFields

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Auth, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ENDPOINT, ROOT, WebhooksCall
-from pushhub.webhooks.health import MOST_SHOWN
+from pushhub.webhooks.endpoints.health import MOST_SHOWN
 from pushhub.webhooks.wire.health import checkup_view, troubled_view
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pushhub.base.steps import Steps
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
-from pushhub.webhooks.messages import LIST_STEPS, MessageQuery
+from pushhub.webhooks.messages.messages import LIST_STEPS, MessageQuery
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.message import message_view

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
+from pushhub.webhooks.messages.poller import Choice, Polled
 from pushhub.webhooks.model.page import DEFAULT_LIMIT
 from pushhub.webhooks.model.redaction import Redaction
-from pushhub.webhooks.poller import Choice, Polled
 from pushhub.webhooks.wire.fields import moment_in_query
 from pushhub.webhooks.wire.message import message_view
 from pushhub.webhooks.wire.page import parse_limit

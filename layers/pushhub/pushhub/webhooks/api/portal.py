@@ -17,7 +17,7 @@ from pushhub.webhooks.wire.portal import parse_expire, parse_origins, parse_port
 
 if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
-    from pushhub.webhooks.portal import Opened
+    from pushhub.webhooks.applications.portal import Opened
 
 NOTHING = Response(status=204, body={})
 

@@ -10,24 +10,24 @@ if TYPE_CHECKING:
 
     # A function that only accepts messages does not load the rest.
     from pushhub.base.ports import Clock
-    from pushhub.webhooks.applications import WebhooksApplications
-    from pushhub.webhooks.attempts import WebhooksAttempts
-    from pushhub.webhooks.endpoints import WebhooksEndpoints
-    from pushhub.webhooks.environment import Environments
-    from pushhub.webhooks.event_types import WebhooksEventTypes
-    from pushhub.webhooks.examples import WebhooksExamples
-    from pushhub.webhooks.gates import EndpointGates
-    from pushhub.webhooks.health import WebhooksHealth
-    from pushhub.webhooks.idempotency import Repeats
-    from pushhub.webhooks.messages import WebhooksMessages
-    from pushhub.webhooks.operational import Operational
-    from pushhub.webhooks.poller import WebhooksPoller
-    from pushhub.webhooks.portal import Portal
-    from pushhub.webhooks.posting import WebhooksPosting
-    from pushhub.webhooks.resending import WebhooksResending
-    from pushhub.webhooks.signature_defaults import SignatureDefaults
-    from pushhub.webhooks.signatures import EndpointSignatures
-    from pushhub.webhooks.tasks import Tasks
+    from pushhub.webhooks.applications.applications import WebhooksApplications
+    from pushhub.webhooks.applications.environment import Environments
+    from pushhub.webhooks.applications.event_types import WebhooksEventTypes
+    from pushhub.webhooks.applications.portal import Portal
+    from pushhub.webhooks.endpoints.endpoints import WebhooksEndpoints
+    from pushhub.webhooks.endpoints.gates import EndpointGates
+    from pushhub.webhooks.endpoints.health import WebhooksHealth
+    from pushhub.webhooks.endpoints.signature_defaults import SignatureDefaults
+    from pushhub.webhooks.endpoints.signatures import EndpointSignatures
+    from pushhub.webhooks.messages.attempts import WebhooksAttempts
+    from pushhub.webhooks.messages.examples import WebhooksExamples
+    from pushhub.webhooks.messages.idempotency import Repeats
+    from pushhub.webhooks.messages.messages import WebhooksMessages
+    from pushhub.webhooks.messages.poller import WebhooksPoller
+    from pushhub.webhooks.messages.posting import WebhooksPosting
+    from pushhub.webhooks.operational.operational import Operational
+    from pushhub.webhooks.resending.resending import WebhooksResending
+    from pushhub.webhooks.resending.tasks import Tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,15 @@ from pushhub.base import json_text
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document
 from pushhub.cloud.table import Item, TableStore, number, text
-from pushhub.webhooks.ports import KeptAnswer, KeyBusy, KeyReused, RequestKey
+from pushhub.webhooks.messages.ports import KeyBusy, KeyReused
+from pushhub.webhooks.ports import KeptAnswer, RequestKey
 from pushhub.webhooks.store._items import doc, key
 
 _ANSWER = Document(KeptAnswer)
 
 
 class DynamoDBIdempotencyKeys(TableStore):
-    """Implements :class:`pushhub.webhooks.ports.IdempotencyKeys`."""
+    """Implements :class:`pushhub.webhooks.messages.ports.IdempotencyKeys`."""
 
     def begin(self, project_id: str, request: RequestKey, *, now: int, locked_ms: int) -> KeptAnswer | None:
         stored = self._note(request, _key(project_id, request), now, until=now + locked_ms)

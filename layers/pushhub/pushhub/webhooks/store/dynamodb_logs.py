@@ -57,7 +57,7 @@ _ATTEMPT_SIZE = 1_000
 
 
 class DynamoDBWebhooksLogs(TableStore):
-    """Implements :class:`pushhub.webhooks.ports.MessageLog` and ``AttemptLog``."""
+    """Implements :class:`pushhub.webhooks.messages.ports.MessageLog` and ``AttemptLog``."""
 
     def list_message(self, message: ListedMessage) -> None:
         value = _FIELDS.encode(message.fields)

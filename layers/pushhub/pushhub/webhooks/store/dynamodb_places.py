@@ -7,7 +7,7 @@ from pushhub.webhooks.store._items import app_pk, key
 
 
 class DynamoDBPlaces(TableStore):
-    """Implements :class:`pushhub.webhooks.poller.Places`."""
+    """Implements :class:`pushhub.webhooks.messages.poller.Places`."""
 
     def place(self, project_id: str, app_id: str, consumer: str) -> str | None:
         item = self._table.get(_key(project_id, app_id, consumer))

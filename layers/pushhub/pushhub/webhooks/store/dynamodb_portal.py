@@ -20,7 +20,7 @@ _ACCESS = Document(
 
 
 class DynamoDBPortalTokens(TableStore):
-    """Implements :class:`pushhub.webhooks.portal.PortalTokens`."""
+    """Implements :class:`pushhub.webhooks.applications.portal.PortalTokens`."""
 
     def put_access(self, access: PortalAccess) -> None:
         self._table.put(_encoded(access))

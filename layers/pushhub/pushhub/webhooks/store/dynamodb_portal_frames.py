@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DynamoDBPortalFrames(TableStore):
-    """Implements :class:`pushhub.webhooks.portal.PortalFrames`."""
+    """Implements :class:`pushhub.webhooks.applications.portal.PortalFrames`."""
 
     def frame(self, wanted: PortalFrame) -> PortalFrame:
         item = self._table.get(_key(wanted))

@@ -10,7 +10,7 @@ from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.security.reseal import SealedItem
-from pushhub.webhooks.credentials import opened, sealed
+from pushhub.webhooks.endpoints.credentials import opened, sealed
 from pushhub.webhooks.store._items import decode_endpoint, encode_endpoint
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
-from pushhub.webhooks.credentials import sealed, without_secrets
+from pushhub.webhooks.endpoints.credentials import sealed, without_secrets
 from pushhub.webhooks.model.ids import Kind, is_id
 from pushhub.webhooks.ports import UidTaken
 from pushhub.webhooks.store._items import (

@@ -31,7 +31,7 @@ _COUNTED_S = 3_600
 
 
 class DynamoDBTasks(TableStore):
-    """Implements :class:`pushhub.webhooks.tasks.TaskStore`."""
+    """Implements :class:`pushhub.webhooks.resending.tasks.TaskStore`."""
 
     def task(self, project_id: str, task_id: str) -> Task | None:
         item = self._table.get(key(project_pk(project_id), _PREFIX + task_id))
@@ -119,7 +119,7 @@ class DynamoDBTasks(TableStore):
 
 
 class DynamoDBToldCounts(TableStore):
-    """Implements :class:`pushhub.webhooks.operational.ToldCounts`."""
+    """Implements :class:`pushhub.webhooks.operational.operational.ToldCounts`."""
 
     def count(self, project_id: str, what: str, minute: int) -> int:
         item = self._table.update(

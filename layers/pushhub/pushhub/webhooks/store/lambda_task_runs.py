@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LambdaTaskRuns:
-    """Implements :class:`pushhub.webhooks.tasks.TaskRuns`.
+    """Implements :class:`pushhub.webhooks.resending.tasks.TaskRuns`.
 
     Args:
         clients: See :func:`pushhub.engine.store.lambda_runs.start_run`.

@@ -1,0 +1,1 @@
+"""Applications, their event types, their portals, and all of it as one document."""

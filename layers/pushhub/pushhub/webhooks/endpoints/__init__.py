@@ -1,0 +1,1 @@
+"""Endpoints: what their owners set, their secrets and signatures, their consent, their health."""

@@ -1,0 +1,1 @@
+"""Operational events: the hub's own messages to a project."""

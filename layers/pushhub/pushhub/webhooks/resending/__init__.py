@@ -1,0 +1,1 @@
+"""Sending once more: one message, or all of a time, in the background."""

@@ -1,0 +1,1 @@
+"""Requests to endpoints: made, signed, sent, logged."""
