@@ -46,7 +46,7 @@ ROUTES = {
         ("POST", "/3/projects/{project}/queues/{queue}/webhook"),
     ),
     "PastFunction": (("POST", "/3/projects/{project}/past"), ("GET", "/3/projects/{project}/past/{search}")),
-    "ConsoleFunction": (("ANY", "/console"), ("ANY", "/console/{proxy+}")),
+    "ConsoleFunction": tuple(("ANY", path) for path in ("/console", "/console/{proxy+}", "/docs", "/docs/{proxy+}")),
     "ControlFunction": (("ANY", "/{proxy+}"),),
 }
 """What ``sam local start-api`` serves: the HTTP API.

@@ -95,8 +95,9 @@ def test_the_gateway_sends_producers_to_ingest_searches_of_records_to_past_and_e
     # Given the routes that producers ask for, and those for which records are read
     producers = {f"{each.method} {each.path}" for each in ROUTES if each.function is Function.INGEST}
     past = {f"{each.method} {each.path}" for each in ROUTES if each.function is Function.PAST}
-    # Then the template's API has exactly those and the console's files, and all else is control's
-    console = dict.fromkeys(("ANY /console", "ANY /console/{proxy+}"), "ConsoleFunction")
+    # Then the template's API has exactly those and the files of console and reference, and all else is control's
+    files = ("/console", "/console/{proxy+}", "/docs", "/docs/{proxy+}")
+    console = {f"ANY {each}": "ConsoleFunction" for each in files}
     assert routes_of("HttpApi") == (
         dict.fromkeys(producers, "IngestFunction")
         | dict.fromkeys(past, "PastFunction")

@@ -150,19 +150,6 @@ def look_at(console: Console, segments: list[str]) -> None:
     console.loaded()
 
 
-def test_the_reference_of_the_apis_has_no_violations_in_the_dark_on_a_phone(
-    stack: RunningStack, chromium: Browser, project: Project
-) -> None:
-    with tab(stack, chromium, project, viewport=PHONE, color_scheme="dark") as console:
-        console.page.goto(f"{stack.base_url}/docs")
-        expect(console.page.get_by_role("heading", name="Pushhub API")).to_be_visible()
-        assert not console.too_wide()
-        console.page.locator("details").first.click()
-        # All operations are rendered alike; a few of them show as much as hundreds, in a tenth of the time.
-        console.page.evaluate("[...document.querySelectorAll('details')].slice(5).forEach((each) => each.remove())")
-        assert console.violations() == []
-
-
 def test_the_console_is_found_with_a_slash_at_its_end_too(console: Console) -> None:
     console.page.goto(f"{console.url}/#/queues")
     expect(console.page.get_by_role("button", name="Sign in")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The console's files: what the function packages, and what of it is not ours."""
+"""The files of the console and of the API reference: what the function packages, and what of it is not ours."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
 
 FUNCTION = Path(__file__).parents[2] / "functions" / "console"
 STATIC = FUNCTION / "static"
-MODULES = sorted(each for each in STATIC.rglob("*.js") if each.parent.name != "vendor")
-VENDORED = re.findall(
-    r"^(\S+\.js) +(\S+) +\S+ +([0-9a-f]{64}) ", (STATIC / "vendor" / "README.txt").read_text(), re.MULTILINE
+REFERENCE = FUNCTION / "reference"
+MODULES = sorted(
+    each for folder in (STATIC, REFERENCE) for each in folder.rglob("*.js") if each.parent.name != "vendor"
 )
+VENDORS = (STATIC / "vendor", REFERENCE / "vendor")
+LISTED = re.compile(r"^(\S+\.js) +(\S+) +\S+ +([0-9a-f]{64}) ", re.MULTILINE)
+VENDORED = [(vendor, *each) for vendor in VENDORS for each in LISTED.findall((vendor / "README.txt").read_text())]
 
 
 def answer(path: str) -> tuple[int, dict[str, str], bytes]:
@@ -69,7 +72,7 @@ def test_the_page_has_no_inline_script_or_style_and_nothing_from_elsewhere() -> 
     assert "//" not in page
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(STATIC).as_posix())
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(FUNCTION).as_posix())
 def test_a_module_makes_no_markup_of_text_and_imports_its_neighbours_only(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     banned = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|\bstyle="
@@ -79,16 +82,35 @@ def test_a_module_makes_no_markup_of_text_and_imports_its_neighbours_only(path: 
         assert (path.parent / imported).resolve().is_file(), imported
 
 
-@pytest.mark.parametrize(("name", "package", "digest"), VENDORED)
-def test_a_library_is_the_packages_own_file_and_has_its_licence(name: str, package: str, digest: str) -> None:
-    content = (STATIC / "vendor" / name).read_bytes()
+@pytest.mark.parametrize(("vendor", "name", "package", "digest"), VENDORED)
+def test_a_library_is_the_packages_own_file_and_has_its_licence(
+    vendor: Path, name: str, package: str, digest: str
+) -> None:
+    content = (vendor / name).read_bytes()
     as_packed = content.replace(b'from"./preact.js"', b'from"preact"')
     assert hashlib.sha256(as_packed).hexdigest() == digest
-    assert (STATIC / "vendor" / f"LICENSE.{package.split('@', maxsplit=1)[0]}.txt").is_file()
+    assert (vendor / f"LICENSE.{package.split('@', maxsplit=1)[0]}.txt").is_file()
 
 
 def test_no_library_is_unlisted() -> None:
-    assert {name for name, _, _ in VENDORED} == {each.name for each in (STATIC / "vendor").glob("*.js")}
+    assert {vendor / name for vendor, name, _, _ in VENDORED} == {
+        each for vendor in VENDORS for each in vendor.glob("*.js")
+    }
+
+
+def test_the_function_serves_the_reference_which_loads_nothing_from_elsewhere_and_no_inline_script() -> None:
+    status, headers, page = answer("/docs")
+    assert status == 200
+    for link in re.findall(rb'"(/docs/[^"]+)"', page):
+        assert answer(link.decode())[0] == 200, link
+    told = policy(headers)
+    assert (told["default-src"], told["script-src"], told["connect-src"]) == ("'none'", "'self'", "'self'")
+    assert (told["frame-ancestors"], told["form-action"], told["trusted-types"]) == ("'none'", "'none'", "lit-html")
+    (script,) = re.findall(rb"<script[^>]*>", page)
+    assert re.fullmatch(rb'<script type="module" src="/docs/[0-9a-f]+/start.js">', script)
+    assert not re.search(rb"\s(style|on\w+)=|https?://", page)
+    # And the console gets nothing of it
+    assert b"openapi-explorer" not in answer("/console")[2]
 
 
 PROJECT, APP = "0123456789abcdef01234567", "app_" + "a" * 27

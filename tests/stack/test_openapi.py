@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -93,8 +94,12 @@ def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path
     assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-2_000:]
 
 
-def test_the_reference_is_a_page(stack: RunningStack) -> None:
+def test_the_reference_is_a_page_whose_files_are_there(stack: RunningStack) -> None:
     page = requests.get(f"{stack.base_url}/docs", timeout=30)
     assert page.status_code == 200
-    assert "ironmq.post_messages" in page.text
-    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
+    files = re.findall('"(/docs/[^"]+)"', page.text)
+    assert [requests.get(f"{stack.base_url}{each}", timeout=30).status_code for each in files] == [200] * len(files)
+    assert any(each.endswith("/start.js") for each in files)
+    # And with a slash at its end it is found, too
+    assert requests.get(f"{stack.base_url}/docs/", timeout=30).url == f"{stack.base_url}/docs"

@@ -145,8 +145,8 @@ async def play(own: RunningStack) -> Seeded:
             assert "message_id" in (await body("ingest-http-push-hub-message", 201))
             assert len((await body("ingest-http-publish-notification", 201))["ids"]) == 1
             assert (await body("ingest-http-post-webhook-message", 202))["id"].startswith("msg_")
-            for name in ("console-http-page", "console-http-file"):
-                assert (await run(name))[0]["statusCode"] == 200
+            for name in ("page", "file", "reference", "reference-file"):
+                assert (await run(f"console-http-{name}"))[0]["statusCode"] == 200
             # Work orders lead to attempts
             assert await tries(hub, "shop", ids["push"]) == {"copies": 0, "closed": 0}
             assert (await run("push-sqs-first-attempts"))[0] == nothing_failed

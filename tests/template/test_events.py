@@ -112,6 +112,7 @@ def test_requests_can_be_read(path: Path) -> None:
         "/notification2/",
         "/api/v1/app/",
         "/console",
+        "/docs",
     )
     assert request.path.startswith(of_project)
     assert event["requestContext"]["stage"] == source()["Resources"]["HttpApiStage"]["Properties"]["StageName"]

@@ -1,4 +1,5 @@
-"""The console function: the static files of the console, which talks to the public APIs from the browser.
+"""The console function: the static files of the console and of the API reference, which ask the public APIs from the
+browser.
 
 It may write its log, and read who may show portals in frames: nothing else. Only for the second it imports an SDK.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ WEBHOOKS_TABLE = optional_text("WEBHOOKS_TABLE")
 """Where it is kept who may show portals in frames; empty means that nobody may."""
 SETTINGS: tuple[Setting[Any], ...] = (WEBSOCKET_URL, WEBHOOKS_TABLE)
 PATH = "/console"
+REFERENCE = "/docs"
+"""Where the API reference is: ``/openapi.json`` in a viewer."""
 KEPT_S = 10.0
 MOST_KEPT = 1_000
 
@@ -36,7 +39,8 @@ _log = logging.getLogger("pushhub.console")
 
 
 def site_beside(handler: str) -> Callable[[dict[str, Any], object], dict[str, Any]]:
-    """A handler for the console's requests that serves the files in ``static`` beside the given handler file.
+    """A handler for the console's requests that serves the files in ``static`` beside the given handler file, and for
+    those of the API reference the files in ``reference``.
 
     Args:
         handler: The handler's ``__file__``.
@@ -56,8 +60,16 @@ def site_beside(handler: str) -> Callable[[dict[str, Any], object], dict[str, An
         framed=frames.framed,
     )
 
+    @cache
+    def reference() -> Site:
+        # Its viewer has inline styles and images, and makes markup of the descriptions (docs/decisions/interfaces.md).
+        policy = content_security_policy(inline=True, markup=("lit-html",))
+        return Site(Path(handler).with_name("reference"), path=REFERENCE, policy=policy, configuration={})
+
     def answer(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
-        return site.answer(event)
+        path = str(event.get("rawPath", ""))
+        asked = reference() if path == REFERENCE or path.startswith(f"{REFERENCE}/") else site
+        return asked.answer(event)
 
     return answer
 

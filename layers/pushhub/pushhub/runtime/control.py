@@ -26,13 +26,16 @@ def _documentation() -> Api:
     return Documentation()
 
 
-class _ToConsole:
-    """Redirects ``/console/``, which the gateway treats neither as ``/console`` nor as one of the console's files."""
+class _WithoutSlash:
+    """Redirects ``/console/`` and ``/docs/``, which the gateway treats neither as the page nor as one of its files."""
+
+    def __init__(self, page: str) -> None:
+        self._page = page
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Redirect any method; the browser keeps the fragment."""
         del event
-        return {"statusCode": 308, "headers": {"Location": "/console"}, "body": "", "isBase64Encoded": False}
+        return {"statusCode": 308, "headers": {"Location": self._page}, "body": "", "isBase64Encoded": False}
 
 
 def _addresses() -> Api:
@@ -41,9 +44,9 @@ def _addresses() -> Api:
     return SourceAddresses()
 
 
-CONSOLE = {"/console/": _ToConsole}
+PAGES = {f"{page}/": partial(_WithoutSlash, page) for page in ("/console", "/docs")}
 DOCUMENTATION = dict.fromkeys(
-    ("/openapi.json/", "/api/v1/openapi.json/", "/docs/", "/llms.txt/"),
+    ("/openapi.json/", "/api/v1/openapi.json/", "/llms.txt/"),
     _documentation,
 )
 ADDRESSES = {"/.well-known/webhook-source-ips.json/": _addresses}
@@ -59,7 +62,7 @@ def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[
     with in_time(event, context):
         return handle(
             (
-                CONSOLE,
+                PAGES,
                 DOCUMENTATION,
                 ADDRESSES,
                 {"/mcp/": partial(_mcp, hub)},

@@ -1,5 +1,5 @@
-"""The description of all APIs: ``/openapi.json`` for programs, ``/docs`` for people, ``/llms.txt`` for assistants; and
-of webhooks alone, ``/api/v1/openapi.json``.
+"""The description of all APIs: ``/openapi.json`` for programs and for the page at ``/docs``, ``/llms.txt`` for
+assistants; and of webhooks alone, ``/api/v1/openapi.json``.
 
 Imported only when it is requested.
 """
@@ -14,7 +14,6 @@ from pushhub.base.errors import RequestRefused
 from pushhub.runtime.hub import PROTOCOLS
 from pushhub.web.http import MethodNotAllowed, Request, Response, Router, serve
 from pushhub.web.openapi import document
-from pushhub.web.reference import POLICY, page
 from pushhub.webhooks.wiring import Webhooks
 
 VERSION = "0.1.0"
@@ -42,11 +41,6 @@ def describe_webhooks() -> dict[str, Any]:
     return document(apis, title="Pushhub: webhooks", version=VERSION, means=MEANS)
 
 
-@cache
-def _page() -> str:
-    return page(describe())
-
-
 _FOR_AN_HOUR = {"Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff"}
 
 
@@ -55,20 +49,11 @@ _FOR_TOOLS = {**_FOR_AN_HOUR, "Access-Control-Allow-Origin": "*"}
 
 
 def _document(_: Request) -> Response:
-    return Response(status=200, body=describe(), headers=_FOR_TOOLS)
+    return Response(status=200, body=describe(), headers=_FOR_TOOLS, compressed=True)
 
 
 def _webhooks_document(_: Request) -> Response:
-    return Response(status=200, body=describe_webhooks(), headers=_FOR_TOOLS)
-
-
-def _reference(_: Request) -> Response:
-    headers = {
-        "Content-Type": "text/html; charset=utf-8",
-        "Content-Security-Policy": POLICY,
-        "Referrer-Policy": "no-referrer",
-    }
-    return Response(status=200, body=_page(), headers={**_FOR_AN_HOUR, **headers})
+    return Response(status=200, body=describe_webhooks(), headers=_FOR_TOOLS, compressed=True)
 
 
 GUIDE = """# Pushhub
@@ -115,7 +100,6 @@ class Documentation:
             [
                 ("GET", "/openapi.json", _document),
                 ("GET", "/api/v1/openapi.json", _webhooks_document),
-                ("GET", "/docs", _reference),
                 ("GET", "/llms.txt", _guide),
             ]
         )

@@ -74,11 +74,13 @@ class Response:
         status: HTTP status.
         body: A JSON object or array. Text is sent as it is and needs a ``Content-Type``.
         headers: In addition to ``Content-Type``.
+        compressed: Whether it is compressed for clients that accept that, however small it is.
     """
 
     status: int
     body: Mapping[str, object] | Sequence[object] | str
     headers: Mapping[str, str] = field(default_factory=dict)
+    compressed: bool = False
 
 
 _PACKED = frozenset({"gzip", "x-gzip", "deflate", "compress", "br", "zstd"})
@@ -161,7 +163,8 @@ def accepts_gzip(request: Request) -> bool:
 
 
 def event_from_response(response: Response, *, head: bool = False, compressible: bool = False) -> dict[str, Any]:
-    """The return value of a function behind an HTTP API: as text, or, if too large for that, as base64 or compressed.
+    """The return value of a function behind an HTTP API: as text, or as base64 or compressed if it is too large for
+    that or the response wants it.
 
     Args:
         head: It answers a HEAD request, so the body is left out.
@@ -173,10 +176,13 @@ def event_from_response(response: Response, *, head: bool = False, compressible:
     headers = {"Content-Type": "application/json", **response.headers}
     content = response.body if isinstance(response.body, str) else write(response.body, spaced=True)
     body = "" if head else content
-    encoded = len(body) * _MOST_PER_CHARACTER > ANSWER_BYTES and as_text(body) > ANSWER_BYTES
+    wanted = response.compressed and compressible and body != ""
+    encoded = wanted or (len(body) * _MOST_PER_CHARACTER > ANSWER_BYTES and as_text(body) > ANSWER_BYTES)
+    if response.compressed:
+        headers["Vary"] = "Accept-Encoding"
     if encoded:
         encoded_body = body.encode()
-        if as_base64(body) > ANSWER_BYTES:
+        if wanted or as_base64(body) > ANSWER_BYTES:
             if not compressible:
                 raise Unanswerable
             encoded_body, headers["Content-Encoding"] = gzip.compress(encoded_body), "gzip"

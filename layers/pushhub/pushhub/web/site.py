@@ -45,7 +45,13 @@ SMALL = 256
 """Bytes below which compression is not worth it."""
 
 
-def content_security_policy(*, connect: tuple[str, ...] = (), framers: tuple[str, ...] = ()) -> str:
+def content_security_policy(
+    *,
+    connect: tuple[str, ...] = (),
+    framers: tuple[str, ...] = (),
+    inline: bool = False,
+    markup: tuple[str, ...] = (),
+) -> str:
     """What a page may load and where it may connect (CSP level 3): its own files and address.
 
     No inline scripts or styles, and no turning text into markup (Trusted Types).
@@ -53,19 +59,21 @@ def content_security_policy(*, connect: tuple[str, ...] = (), framers: tuple[str
     Args:
         connect: Further addresses that it may connect to.
         framers: Origins of pages that may show it in a frame, and whose images it may show.
+        inline: Whether styles and images may be inline, as a library needs them.
+        markup: Names of the Trusted Types policies of libraries that make markup of text.
     """
     return "; ".join(
         (
             "default-src 'none'",
             "script-src 'self'",
-            "style-src 'self'",
-            " ".join(("img-src 'self'", *framers)),
+            "style-src 'self' 'unsafe-inline'" if inline else "style-src 'self'",
+            " ".join(("img-src 'self'", *(("data:",) if inline else ()), *framers)),
             " ".join(("connect-src 'self'", *connect)),
             "base-uri 'none'",
             "form-action 'none'",
             " ".join(("frame-ancestors", *(framers or ("'none'",)))),
             "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
+            " ".join(("trusted-types", *(markup or ("'none'",)))),
         )
     )
 
