@@ -20,7 +20,8 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.attempts.admission import PROBE_MARGIN_MS, Admission
 from pushhub.engine.attempts.circuits import Gate
-from pushhub.engine.attempts.deliver import CLOCK_SKEW_MS, MANUAL_HEAD_START_MS, Deliver, Requests
+from pushhub.engine.attempts.decision import CLOCK_SKEW_MS, MANUAL_HEAD_START_MS
+from pushhub.engine.attempts.deliver import Deliver, Requests
 from pushhub.engine.attempts.delivery_news import DeliveryNews
 from pushhub.engine.attempts.in_order import InOrder
 from pushhub.engine.attempts.job import DEADLINE_MARGIN_MS, EARLY_MS, MayAsk

@@ -7,45 +7,27 @@ attempt (at least once, same id); after it, SQS redelivers the order and the sto
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
-from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.verdict import Verdict
 from pushhub.engine.attempts.circuits import Gate
-from pushhub.engine.attempts.job import (
-    EARLY_MS,
-    Job,
-    MayAsk,
-    after_the_other,
-    longest_ms,
-    look_again,
-    terms_of,
-    when_settled,
-    would_outlast,
-)
+from pushhub.engine.attempts.decision import Ask, End, Leave, Progress, Skip, decide, void
+from pushhub.engine.attempts.job import Job, MayAsk, after_the_other, longest_ms, look_again, when_settled
+from pushhub.engine.attempts.made_attempt import MadeAttempt
 from pushhub.engine.attempts.traces import span_of
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.answer_rules import Stops
-from pushhub.engine.model.backoff import MAX_DELAY_MS, RetryPolicy
+from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
-    NextStep,
-    Step,
-    after_asked_try,
-    after_attempt,
     close,
-    counts_as_it_is,
-    merge_attempt,
-    next_step,
     opening,
     schedule,
-    with_proof,
-    with_span,
     without_asked_try,
     without_target,
 )
@@ -62,23 +44,25 @@ if TYPE_CHECKING:
     from pushhub.engine.attempts.ports import AttemptProjects
     from pushhub.engine.model.flow import Terms
     from pushhub.engine.model.message import Message
-    from pushhub.engine.model.queue import Queue, Subscriber
+    from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
     from pushhub.engine.model.received import Received
     from pushhub.engine.model.trace import Span
     from pushhub.engine.ports import AttemptQueues, BodyStore, StoredMessages
     from pushhub.engine.security.credentials import Credentials
 
-MANUAL_HEAD_START_MS = 60_000
-"""How long a manual try is left to its own order, before another order of the delivery makes it."""
-
 LOOKED_UP_MS = 200
 """An attempt that begins later than this after its queue was looked up looks again, milliseconds."""
 
-CLOCK_SKEW_MS = 60_000
-"""Maximum clock skew between two functions."""
-
 SPANS_OF_ATTEMPT = 2
 """An attempt and, within it, its request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """A delivery after something was done, and what comes next; None to decide anew."""
+
+    delivery: Delivery
+    following: Following | None = None
 
 
 class Requests(Component):
@@ -104,7 +88,7 @@ class Requests(Component):
 
 
 class Deliver(Component):
-    """Works on deliveries."""
+    """Works on deliveries: does what :func:`pushhub.engine.attempts.decision.decide` says, until nothing is left."""
 
     queues: AttemptQueues  # Provides a delivery's queue.
     messages: StoredMessages
@@ -123,7 +107,18 @@ class Deliver(Component):
         terms: Terms | None = None,
         may_ask: MayAsk | None = None,
     ) -> Following:
-        """Work on one delivery; arguments and errors as in :meth:`_run`."""
+        """Work on one delivery.
+
+        Args:
+            received: The order.
+            stored: The delivery as stored; None before its first attempt.
+            remaining_ms: Milliseconds that an attempt may take here; none begins that could take longer.
+            terms: The terms of the lease that the order has; None when it has not waited for one.
+            may_ask: Whether the lease lets a request be made at a time, epoch milliseconds.
+
+        Raises:
+            Unavailable: One of our own calls failed; try again soon, the stored state decides.
+        """
         following = self._run(received, stored, remaining_ms, terms, may_ask)
         if received.order.manual and stored is not None and stored.settled and following.follow is Follow.ERROR:
             # It had ended before a person asked for another try; the watchers were told then.
@@ -138,29 +133,15 @@ class Deliver(Component):
         terms: Terms | None,
         may_ask: MayAsk | None,
     ) -> Following:
-        """Work on one delivery.
-
-        Args:
-            received: The order.
-            stored: The delivery as stored; None before its first attempt.
-            remaining_ms: Milliseconds that an attempt may take here; none begins that could take longer.
-            terms: The terms of the lease that the order has; None when it has not waited for one.
-            may_ask: Whether the lease lets a request be made at a time, epoch milliseconds.
-
-        Raises:
-            Unavailable: One of our own calls failed; try again soon, the stored state decides.
-        """
-        key = received.order.key
-        message = received.order.message or self.messages.message(key.message)
+        message = received.order.message or self.messages.message(received.order.key.message)
         if message is None:
             return self._without_message(stored)
-        delivery = stored or opening(message, key.subscriber_id)
+        delivery = stored or opening(message, received.order.key.subscriber_id)
         looked_up_at = self.clock.now()
         queue = self._queue(received, message)
-        if queue is None or queue.push is None or queue.uid != message.queue_uid:
-            return self._close(message, delivery, DeliveryState.CANCELLED, "queue_deleted")
-        if message.accepted_at <= queue.cleared_at:
-            return self._close(message, delivery, DeliveryState.CANCELLED, "queue_cleared")
+        end = void(message, queue)
+        if end is not None or queue is None or queue.push is None:
+            return self._end(message, delivery, end or End(state=DeliveryState.CANCELLED))
         job = Job(
             received=received,
             message=message,
@@ -171,6 +152,30 @@ class Deliver(Component):
             may_ask=may_ask,
         )
         return self._carry_on(job, delivery, remaining_ms)
+
+    def _carry_on(self, job: Job, begun: Delivery, remaining_ms: Callable[[], int]) -> Following:
+        """Attempt as long as something is due: a unicast round asks one subscriber after another without a pause."""
+        worked = Worked(begun)
+        progress = Progress(had_automatic_tries=begun.due_at is not None)
+        terms: Terms | None = None
+        while worked.following is None:
+            delivery = worked.delivery
+            decision = decide(job, delivery, progress, now=self.clock.now(), remaining_ms=remaining_ms())
+            match decision:
+                case Leave():
+                    if decision.tell:
+                        self.news.seen(job.message, delivery)
+                    worked = Worked(delivery, decision.following)
+                case End():
+                    worked = Worked(delivery, self._end(job.message, delivery, decision))
+                case Skip():
+                    worked = self._skip(job, delivery, decision)
+                    progress = replace(progress, changed=True, attempted=False)
+                case Ask():
+                    terms = decision.terms
+                    worked = self._ask(job, delivery, decision)
+                    progress = replace(progress, changed=True, attempted=True, leased=terms is not None)
+        return _with_attempt(job.push, begun, worked.delivery, worked.following, terms)
 
     def _queue(self, received: Received, message: Message) -> Queue | None:
         """The queue of a message, with every change from before the message or half a second ago; for a try that a
@@ -204,114 +209,20 @@ class Deliver(Component):
             return True
         return queue.push != job.push or queue.push.subscriber(subscriber.subscriber_id) != subscriber
 
-    def _carry_on(self, job: Job, delivery: Delivery, remaining_ms: Callable[[], int]) -> Following:
-        """Attempt as long as something is due: a unicast round asks one subscriber after another without a pause."""
-        before = delivery
-        following, delivery, terms = self._until_it_waits(job, delivery, remaining_ms)
-        subscriber = job.push.subscriber(delivery.target)
-        if subscriber is not None and longest_ms(subscriber) > SHORT_ATTEMPT_MS:
-            following = replace(following, long=True)
-        if delivery.attempts == before.attempts or delivery.last is None:
-            return following
-        answered = delivery.last.verdict is not Verdict.FAILED
-        return replace(following, answered=answered, terms=terms)
-
-    def _until_it_waits(
-        self, job: Job, delivery: Delivery, remaining_ms: Callable[[], int]
-    ) -> tuple[Following, Delivery, Terms | None]:
-        """What comes next, the delivery as it is then, and the terms of the subscriber asked last."""
-        has_automatic_tries = delivery.due_at is not None
-        terms: Terms | None = None
-        begun = delivery
-        while True:
-            subscriber = job.push.subscriber(delivery.target)
-            policy = job.push.policy_for(subscriber, delivery.subscriber_id)
-            step = next_step(delivery, policy, self.clock.now())
-            instead = self._instead_of_attempt(job, delivery, step, first_look=delivery is begun)
-            if instead:
-                return instead, delivery, terms
-            if subscriber is None or subscriber.disabled:
-                delivery, changed = self._without_subscriber(job, delivery, policy, step.step)
-                if changed:
-                    return changed, delivery, terms
-                continue
-            if remaining_ms() < longest_ms(subscriber):
-                return would_outlast(subscriber, delivery, self.clock.now()), delivery, terms
-            if terms is not None:
-                # A lease is for one attempt of it.
-                return look_again(delivery, self.clock.now()), delivery, terms
-            terms = terms_of(subscriber, delivery)
-            after = self._attempt_if_let(job, subscriber, delivery, step.step)
-            if isinstance(after, Following):
-                return after, delivery, terms
-            delivery = after
-            self.news.seen(job.message, delivery)
-            over = self._over(job, delivery, has_automatic_tries=has_automatic_tries)
-            if over:
-                return over, delivery, terms
-
-    def _over(self, job: Job, delivery: Delivery, *, has_automatic_tries: bool) -> Following | None:
-        """What comes next if nothing is to be done after an attempt; None to go on."""
-        if job.received.order.manual and has_automatic_tries and delivery.settled:
-            # The automatic tries ended with the manual one, and no order says so: the scheduled one is void now.
-            return when_settled(delivery)
-        if job.received.order.manual and delivery.asked_at is not None:
-            # Somebody asked again meanwhile, and that request has an order of its own.
-            return Following(Follow.NOTHING)
-        if delivery.scheduled and delivery.asked_at is None:
-            return Following(Follow.NOTHING)
-        return None
-
-    def _instead_of_attempt(
-        self, job: Job, delivery: Delivery, step: NextStep, *, first_look: bool
-    ) -> Following | None:
-        """What comes next when this order has no attempt to make now; it has made none yet at its ``first_look``."""
-        manual = job.received.order.manual
-        if manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
-            return Following(Follow.NOTHING)
-        if step.step not in (Step.ATTEMPT, Step.ASKED_TRY):
-            following = self._without_attempt(job.message, delivery, step)
-            waits = step.step is Step.WAIT and step.wait_ms > EARLY_MS and not delivery.scheduled
-            # Another order has made the last attempt, and is on its way as well.
-            return after_the_other(job, delivery) if first_look and delivery.attempts and waits else following
-        asked_by = (delivery.asked_at or 0) + MANUAL_HEAD_START_MS
-        if step.step is Step.ASKED_TRY and not manual and self.clock.now() < asked_by:
-            return look_again(delivery, asked_by)  # an order of its own is on the way; both would make the try
-        return None
-
-    def _attempt_if_let(self, job: Job, subscriber: Subscriber, delivery: Delivery, step: Step) -> Delivery | Following:
-        """Make an attempt if it may be made; otherwise, say what comes next."""
-        gate = self.admission.ask(job, subscriber, delivery, step)
-        if isinstance(gate, Following):
-            return gate
-        return self._attempt(job, subscriber, delivery, probe=gate is Gate.PROBE)
-
-    def _without_attempt(self, message: Message, delivery: Delivery, step: NextStep) -> Following:
-        if step.step is Step.CLOSE and step.closes_as is not None:
-            return self._close(message, delivery, step.closes_as)
-        self.news.seen(message, delivery)
-        if step.step is Step.NOTHING:
-            return when_settled(delivery)
-        # The schedule brings a scheduled delivery back by itself. Close to its time, this may be the order that the
-        # schedule sent (its clock being slightly ahead of ours). No other order would follow, so this one is kept.
-        if delivery.scheduled and step.wait_ms > CLOCK_SKEW_MS:
-            return Following(Follow.NOTHING)
-        return look_again(delivery, self.clock.now() + step.wait_ms)
-
     def _without_message(self, delivery: Delivery | None) -> Following:
         """The message itself is no longer stored, because it expired."""
         if delivery is None or delivery.settled:
             if delivery is not None:
                 self.news.gone(delivery)
             return Following(Follow.NOTHING)
-        return self._close(None, delivery, DeliveryState.EXPIRED, "message_gone")
+        return self._end(None, delivery, End(state=DeliveryState.EXPIRED, reason="message_gone"))
 
-    def _close(self, message: Message | None, delivery: Delivery, state: DeliveryState, reason: str = "") -> Following:
+    def _end(self, message: Message | None, delivery: Delivery, end: End) -> Following:
         if delivery.settled:
             if message is not None:
                 self.news.seen(message, delivery)
             return when_settled(delivery)
-        return self._store_closed(message, close(delivery, state, self.clock.now(), reason))
+        return self._store_closed(message, close(delivery, end.state, self.clock.now(), end.reason))
 
     def _store_closed(self, message: Message | None, closed: Delivery) -> Following:
         try:
@@ -321,53 +232,69 @@ class Deliver(Component):
         self.news.closed(message, closed)
         return when_settled(closed)
 
-    def _without_subscriber(
-        self, job: Job, delivery: Delivery, policy: RetryPolicy, step: Step
-    ) -> tuple[Delivery, Following | None]:
-        """The delivery when its next subscriber was removed or disabled, and what comes next; None when another
-        subscriber is next.
-        """
+    def _skip(self, job: Job, delivery: Delivery, skip: Skip) -> Worked:
+        """Go on without a subscriber: with the next one, at another time, or not at all."""
         self.admission.start_over(job)
-        if step is Step.ASKED_TRY:
-            reason = _unasked_reason(job.push.subscriber(delivery.target))
-            tried = self._saved_or_fresh(job, without_asked_try(delivery, self.clock.now(), reason))
+        if skip.asked_for:
+            tried = self._saved_or_fresh(job, without_asked_try(delivery, self.clock.now(), skip.reason))
             self.news.seen(job.message, tried)
-            return tried, None
+            return Worked(tried)
         here = {each.subscriber_id for each in job.push.subscribers if not each.disabled}
-        reason = _unasked_reason(job.push.subscriber(delivery.target))
-        moved = without_target(delivery, here, policy, now=self.clock.now(), jitter=self.clock.jitter(), reason=reason)
+        now, jitter = self.clock.now(), self.clock.jitter()
+        moved = without_target(delivery, here, skip.policy, now=now, jitter=jitter, reason=skip.reason)
         if moved.version == delivery.version:
-            return moved, None
-        if moved.due_at is None:
-            return moved, self._store_closed(job.message, moved)
+            return Worked(moved)
+        due_at = moved.due_at
+        if due_at is None:
+            return Worked(moved, self._store_closed(job.message, moved))
         moved = self._scheduled_if_long(moved)
         try:
             self.messages.save(moved)
         except Conflict:
-            return moved, Following(Follow.LATER, self.clock.now())
+            return Worked(moved, Following(Follow.LATER, self.clock.now()))
         self.news.seen(job.message, moved)
         if moved.scheduled:
-            return moved, Following(Follow.NOTHING)
-        return moved, look_again(moved, moved.due_at or self.clock.now())
+            return Worked(moved, Following(Follow.NOTHING))
+        return Worked(moved, look_again(moved, due_at))
 
-    def _attempt(
-        self, job: Job, subscriber: Subscriber, delivery: Delivery, *, probe: bool = False
-    ) -> Delivery | Following:
-        """Make one attempt and write its outcome.
-
-        Returns the delivery as stored afterwards; what comes next if the settings have changed since they were read.
-        """
-        policy = job.push.policy_for(subscriber, delivery.subscriber_id)
+    def _ask(self, job: Job, delivery: Delivery, ask: Ask) -> Worked:
+        """Make an attempt if it may be made."""
+        gate = self.admission.ask(job, ask.subscriber, delivery, ask.step)
+        if isinstance(gate, Following):
+            return Worked(delivery, gate)
         try:
             body = self.requests.body(job.message)
         except MessageNotFound:
-            now = self.clock.now()
-            gone = (
-                without_asked_try(delivery, now, "")
-                if delivery.settled
-                else close(delivery, DeliveryState.EXPIRED, now)
-            )
-            return self._saved_or_fresh(job, gone)
+            gone = self._saved_or_fresh(job, self._without_body(delivery))
+            self.news.seen(job.message, gone)
+            return Worked(gone)
+        instead = self._too_late(job, ask.subscriber, delivery, probe=gate is Gate.PROBE)
+        if instead is not None:
+            return Worked(delivery, instead)
+        order = PushOrder(
+            queue=job.queue,
+            push=job.push,
+            subscriber=ask.subscriber,
+            message=job.message,
+            body=body,
+            delivery=delivery,
+        )
+        worked = self._attempt(job, order, ask, probe=gate is Gate.PROBE)
+        if worked.following is None:
+            self.news.seen(job.message, worked.delivery)
+        return worked
+
+    def _without_body(self, delivery: Delivery) -> Delivery:
+        """A delivery whose message's body is gone."""
+        now = self.clock.now()
+        if delivery.settled:
+            return without_asked_try(delivery, now, "")
+        return close(delivery, DeliveryState.EXPIRED, now)
+
+    def _too_late(self, job: Job, subscriber: Subscriber, delivery: Delivery, *, probe: bool) -> Following | None:
+        """What comes next instead of an attempt for which something has passed since it was decided; None if nothing
+        has.
+        """
         now = self.clock.now()
         if job.is_for_now(delivery) and now >= (job.received.order.until or 0):
             return Following(Follow.ANOTHER)
@@ -375,65 +302,33 @@ class Deliver(Component):
             return look_again(delivery, now)
         if not probe and job.may_ask is not None and not job.may_ask(now):
             return Following(Follow.LEASE, terms=job.terms)
-        order = PushOrder(
-            queue=job.queue,
-            push=job.push,
-            subscriber=subscriber,
-            message=job.message,
-            body=body,
-            delivery=delivery,
-        )
+        return None
+
+    def _attempt(self, job: Job, order: PushOrder, ask: Ask, *, probe: bool) -> Worked:
+        """Make one attempt and write its outcome."""
         span = self._span(order)
         outcome, dialect = self.requests.make(order)
-        jitter = self.clock.jitter()
-        asked = outcome.asked
-        if asked is None:
-            rules = subscriber.rules or job.push.rules
-            before, failed = delivery.last, outcome.verdict is Verdict.FAILED
-            asked = rules.asked(
-                outcome.answer, failed=failed, jitter=jitter, before=before.status_code if before else None
-            )
+        made = MadeAttempt(
+            order=order,
+            outcome=outcome,
+            policy=ask.policy,
+            dialect=dialect,
+            jitter=self.clock.jitter(),
+            span=span,
+        )
+        asked = made.asked
         if asked.stops is Stops.SUBSCRIBER:
-            self.news.disable(job, subscriber, asked, outcome.answer.finished_at)
-
-        def attempted(before: Delivery) -> Delivery:
-            if order.manual:
-                tried = after_asked_try(
-                    before,
-                    outcome.answer,
-                    outcome.verdict,
-                    asked_at=delivery.asked_at,
-                    asked=asked,
-                    subscriber=subscriber.name,
-                    url=masked_url(subscriber.url),
-                    dialect=dialect,
-                )
-                return with_proof(tried, outcome.proof)
-            after = after_attempt(
-                before,
-                outcome.answer,
-                outcome.verdict,
-                policy=policy,
-                reserve_ms=outcome.reserve_ms,
-                jitter=jitter,
-                subscriber=subscriber.name,
-                url=masked_url(subscriber.url),
-                dialect=dialect,
-                update_url=outcome.update_url,
-                asked=asked,
-            )
-            return self._scheduled_if_long(with_proof(after, outcome.proof))
-
-        after, counts = with_span(attempted(delivery), span), True
+            self.news.disable(job, order.subscriber, asked, outcome.answer.finished_at)
+        after, counts = self._scheduled_if_long(made.recorded_in(order.delivery), made), True
         try:
             self.messages.save(after)
         except Conflict:
-            after, counts = self._merge_attempt(job, delivery, outcome, attempted, span)
+            after, counts = self._folded(job, made)
         self.admission.learn(job, outcome, asked, probe=probe)
-        self.news.attempted(job, subscriber, delivery, after, outcome)
+        self.news.attempted(job, order.subscriber, order.delivery, after, outcome)
         if not counts and not order.manual and after.wakes_at is not None and not after.scheduled:
-            return after_the_other(job, after)
-        return after
+            return Worked(order.delivery, after_the_other(job, after))
+        return Worked(after)
 
     def _span(self, order: PushOrder) -> Span | None:
         """The span of an attempt that is about to be made, if its project exports spans."""
@@ -454,48 +349,46 @@ class Deliver(Component):
             return self.messages.delivery(job.received.order.key) or after
         return after
 
-    def _merge_attempt(
-        self,
-        job: Job,
-        begun: Delivery,
-        outcome: Outcome,
-        attempted: Callable[[Delivery], Delivery],
-        span: Span | None,
-    ) -> tuple[Delivery, bool]:
+    def _folded(self, job: Job, made: MadeAttempt) -> tuple[Delivery, bool]:
         """The delivery changed during the attempt: record the attempt if it still counts, and tell whether it does."""
 
         def once() -> tuple[Delivery, bool]:
             current = self.messages.delivery(job.received.order.key)
             if current is None:
                 # Removed by its TTL; there is nothing left to record.
-                return close(begun, DeliveryState.EXPIRED, self.clock.now()), True
-            if counts_as_it_is(current, begun):
-                folded: Delivery | None = attempted(current)
-            else:
-                folded = merge_attempt(current, begun, outcome.answer, outcome.verdict)
+                return close(made.order.delivery, DeliveryState.EXPIRED, self.clock.now()), True
+            folded = made.folded_into(current)
             if folded is None:
                 return current, False
-            folded = with_span(folded, span)
-            if folded.attempts > current.attempts:
-                folded = with_proof(folded, outcome.proof)
+            folded = self._scheduled_if_long(folded, made)
             self.messages.save(folded)
             return folded, True
 
         return until_saved(once, doing="recording an attempt under contention")
 
-    def _scheduled_if_long(self, delivery: Delivery) -> Delivery:
+    def _scheduled_if_long(self, delivery: Delivery, made: MadeAttempt | None = None) -> Delivery:
         """Decide where a wait is spent. Called before the write, because saving also enters the delivery into the
-        schedule.
+        schedule. A try that a person asked for changes nothing of how the automatic ones wait.
         """
+        if made is not None and made.order.manual:
+            return delivery
         if delivery.wakes_at is None or delivery.wakes_at - self.clock.now() <= MAX_DELAY_MS:
             return delivery
         self.telemetry.count("DeliveriesScheduled")
         return schedule(delivery)
 
 
+def _with_attempt(
+    push: PushSettings, begun: Delivery, delivery: Delivery, following: Following, terms: Terms | None
+) -> Following:
+    """What comes next, with what the run has to know of the attempt that was made, if one was."""
+    subscriber = push.subscriber(delivery.target)
+    if subscriber is not None and longest_ms(subscriber) > SHORT_ATTEMPT_MS:
+        following = replace(following, long=True)
+    if delivery.attempts == begun.attempts or delivery.last is None:
+        return following
+    return replace(following, answered=delivery.last.verdict is not Verdict.FAILED, terms=terms)
+
+
 def _may_be_asked(subscriber: Subscriber | None) -> bool:
     return subscriber is not None and not subscriber.disabled
-
-
-def _unasked_reason(subscriber: Subscriber | None) -> str:
-    return "subscriber_removed" if subscriber is None else "subscriber_disabled"
