@@ -1,0 +1,179 @@
+"""What an order does with its delivery now, decided without a clock or a store."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.contract.samples import message
+
+from pushhub.engine.attempts import decision
+from pushhub.engine.attempts.decision import Ask, Decision, End, Leave, Progress, Skip, decide, void
+from pushhub.engine.attempts.job import Job
+from pushhub.engine.model.delivery import Delivery, DeliveryState, Step, ask_for_try, opening
+from pushhub.engine.model.flow import Limits
+from pushhub.engine.model.following import Follow, Following
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.received import Received
+from pushhub.engine.model.work import WorkOrder
+
+NOW = 1_000_000_000
+HOUR_MS = 3_600_000
+BEGUN = Progress(had_automatic_tries=True)
+AGAIN = Progress(had_automatic_tries=True, changed=True, attempted=True)
+
+
+def a_message(**more: object) -> Message:
+    fields: dict[str, object] = {
+        **{"project": "p", "queue": "q", "queue_uid": "u", "message_id": "7", "body": b"x"},
+        **{"accepted_at": NOW - 1000, "expires_at": NOW + HOUR_MS, "subscriber_ids": ("a",)},
+    }
+    return message(**fields | more)
+
+
+def a_subscriber(**more: object) -> Subscriber:
+    fields: dict[str, object] = {"subscriber_id": "a", "name": "A", "url": "https://a.example", "timeout_s": 10}
+    return Subscriber(**fields | more)  # type: ignore[arg-type]
+
+
+def a_queue(*subscribers: Subscriber, **more: object) -> Queue:
+    fields: dict[str, object] = {
+        **{"project": "p", "name": "q", "uid": "u", "pull_uid": "v", "type": QueueType.MULTICAST},
+        **{"secret": "s", "created_at": 0},
+    }
+    push = PushSettings(subscribers=subscribers or (a_subscriber(),), retries=2, retries_delay=60)
+    return Queue(**fields | {"push": push} | more)  # type: ignore[arg-type]
+
+
+def a_job(*subscribers: Subscriber, manual: bool = False) -> Job:
+    queue, sent = a_queue(*subscribers), a_message()
+    assert queue.push is not None
+    order = WorkOrder(key=opening(sent, "a").key, queue="q", manual=manual)
+    received = Received(order=order, sqs_id="s", receipt_handle="h", received_at=NOW)
+    return Job(received=received, message=sent, queue=queue, push=queue.push, terms=None, looked_up_at=NOW)
+
+
+def a_delivery(**more: object) -> Delivery:
+    fields: dict[str, object] = {"due_at": NOW}
+    return replace(opening(a_message(), "a"), **fields | more)  # type: ignore[arg-type]
+
+
+def decided(job: Job, delivery: Delivery, progress: Progress = BEGUN, *, remaining_ms: int = HOUR_MS) -> Decision:
+    return decide(job, delivery, progress, now=NOW, remaining_ms=remaining_ms)
+
+
+def test_a_delivery_that_is_due_is_attempted() -> None:
+    found = decided(a_job(), a_delivery())
+    assert isinstance(found, Ask)
+    assert (found.subscriber.subscriber_id, found.step, found.terms) == ("a", Step.ATTEMPT, None)
+
+
+def test_a_subscriber_with_limits_is_asked_under_their_terms() -> None:
+    found = decided(a_job(a_subscriber(limits=Limits(rate_per_s=1))), a_delivery())
+    assert isinstance(found, Ask)
+    assert found.terms is not None
+    assert found.terms.limits == Limits(rate_per_s=1)
+
+
+def test_one_that_is_not_due_is_looked_at_again_then() -> None:
+    later = a_delivery(due_at=NOW + 700)
+    assert decided(a_job(), later) == Leave(following=Following(Follow.LATER, NOW + 700), tell=True)
+
+
+def test_one_that_waits_in_the_schedule_is_left_to_it() -> None:
+    far = a_delivery(due_at=NOW + HOUR_MS - 1, scheduled=True)
+    assert decided(a_job(), far) == Leave(following=Following(Follow.NOTHING), tell=True)
+
+
+@pytest.mark.parametrize(
+    ("ended", "follow"),
+    [(DeliveryState.DELIVERED, Follow.NOTHING), (DeliveryState.EXHAUSTED, Follow.ERROR)],
+)
+def test_of_one_that_has_ended_nothing_is_left_but_to_tell(ended: DeliveryState, follow: Follow) -> None:
+    over = replace(a_delivery(), state=ended, due_at=None)
+    assert decided(a_job(), over) == Leave(following=Following(follow), tell=True)
+
+
+def test_one_that_has_expired_ends() -> None:
+    assert decided(a_job(), a_delivery(expires_at=NOW)) == End(state=DeliveryState.EXPIRED)
+
+
+def test_one_that_has_used_up_its_tries_ends() -> None:
+    assert decided(a_job(), a_delivery(tries=3)) == End(state=DeliveryState.EXHAUSTED)
+
+
+@pytest.mark.parametrize(
+    ("subscriber", "reason"),
+    [(a_subscriber(subscriber_id="b"), "subscriber_removed"), (a_subscriber(disabled=True), "subscriber_disabled")],
+)
+def test_a_subscriber_that_is_gone_is_skipped(subscriber: Subscriber, reason: str) -> None:
+    found = decided(a_job(subscriber), a_delivery())
+    assert isinstance(found, Skip)
+    assert (found.reason, found.asked_for) == (reason, False)
+
+
+def test_no_attempt_begins_that_may_outlast_the_run() -> None:
+    found = decided(a_job(), a_delivery(), remaining_ms=14_999)
+    assert isinstance(found, Leave)
+    assert (found.following.follow, found.following.outlasts(14_999)) == (Follow.LATER, True)
+    assert isinstance(decided(a_job(), a_delivery(), remaining_ms=15_000), Ask)
+
+
+def test_a_lease_is_for_one_attempt() -> None:
+    again = replace(AGAIN, leased=True)
+    assert decided(a_job(), a_delivery(), again) == Leave(following=Following(Follow.LATER, NOW))
+
+
+def test_a_try_that_a_person_asked_for_is_left_to_its_own_order() -> None:
+    asked = ask_for_try(a_delivery(), NOW - 1)
+    # Given another order of the delivery, then it waits a minute for the one that was sent with the request
+    assert decided(a_job(), asked) == Leave(following=Following(Follow.LATER, NOW - 1 + 60_000))
+    # And that one makes it
+    found = decided(a_job(manual=True), asked)
+    assert isinstance(found, Ask)
+    assert found.step is Step.ASKED_TRY
+
+
+def test_an_order_for_such_a_try_does_nothing_else() -> None:
+    assert decided(a_job(manual=True), a_delivery()) == Leave(following=Following(Follow.NOTHING))
+
+
+def test_after_an_attempt_the_schedule_brings_a_long_wait_back() -> None:
+    waits = a_delivery(scheduled=True, attempts=1)
+    assert decided(a_job(), waits, AGAIN) == Leave(following=Following(Follow.NOTHING))
+
+
+def test_an_order_that_comes_behind_another_looks_again_when_that_one_must_be_over() -> None:
+    # Given a delivery that another order attempted, and that waits for its next try
+    retried = a_delivery(attempts=1, due_at=NOW + 60_000)
+    # Then this order comes after that try, not with it; the order that made the attempt is on time
+    behind, own = decided(a_job(), retried), decided(a_job(), retried, AGAIN)
+    assert isinstance(behind, Leave)
+    assert behind.following.due_at == NOW + 60_000 + 15_000
+    assert own == Leave(following=Following(Follow.LATER, NOW + 60_000), tell=True)
+
+
+@pytest.mark.parametrize(
+    ("queue", "reason"),
+    [
+        (None, "queue_deleted"),
+        (a_queue(push=None, type=QueueType.PULL), "queue_deleted"),
+        (a_queue(uid="another"), "queue_deleted"),
+        (a_queue(cleared_at=NOW - 1000), "queue_cleared"),
+    ],
+)
+def test_a_message_whose_queue_is_gone_is_owed_to_nobody(queue: Queue | None, reason: str) -> None:
+    assert void(a_message(), queue) == End(state=DeliveryState.CANCELLED, reason=reason)
+    assert void(a_message(), a_queue(cleared_at=NOW - 1001)) is None
+
+
+def test_what_is_decided_reads_no_clock_and_no_store() -> None:
+    # Given the module that decides, then it imports rules and values only
+    tree = ast.parse(Path(decision.__file__).read_text(encoding="utf-8"))
+    found = {each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
+    own = {each for each in found if each.startswith("pushhub.")} - {"pushhub.engine.attempts.job"}
+    assert own
+    assert all(each.startswith("pushhub.engine.model.") for each in own)
