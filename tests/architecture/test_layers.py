@@ -159,12 +159,18 @@ def test_rooms_of_a_package_import_each_other_in_one_direction_only() -> None:
 
 
 def test_what_rooms_share_knows_no_room() -> None:
-    # Given the modules beside the rooms, then only wiring imports what is in one
+    # Given the modules beside the rooms, then only what puts rooms together imports what is in one
     def may(own: tuple[str, ...], module: str) -> bool:
-        shared = own[0] in ROOMED and not folder(own) and own[-1] != "wiring.py"
+        shared = own[0] in ROOMED and not folder(own) and own[-1] not in {"wiring.py", "stores.py"}
         return not (shared and room(module).startswith(f"{own[0]}."))
 
     assert refused(may) == []
+
+
+def test_no_use_case_asks_for_a_whole_store() -> None:
+    # Given the ports that one table has for several rooms, then use cases ask for what they need of them
+    asking = {name_of(path) for path in modules() if any(each.endswith(".stores") for each in imports(path))}
+    assert {each.rpartition("/")[2] for each in asking} == {"wiring.py"}
 
 
 @pytest.mark.parametrize("package", ROOMED)

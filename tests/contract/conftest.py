@@ -26,7 +26,7 @@ from tests.fakes.subscribers import FakeSubscribers
 from tests.notifications.store import aws_notifications
 from tests.notifications.world import PROJECT as TENANT
 
-from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
+from pushhub.engine.ports import BodyStore
 from pushhub.engine.store import dynamodb_schedule
 from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
 from pushhub.engine.store.dynamodb_catalogue import DynamoDBCatalogue
@@ -37,6 +37,7 @@ from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.store.s3_bodies import S3BodyStore
+from pushhub.engine.stores import ConfigStore, MessageStore
 from pushhub.engine.waiting.ports import Schedule
 from pushhub.ironmq.ports import PullStore
 from pushhub.ironmq.store.dynamodb_alert_levels import DynamoDBAlertLevels

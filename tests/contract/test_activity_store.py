@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 
 from pushhub.engine.model.activity import HOUR_MS, Activity, SubscriberActivity
-from pushhub.engine.ports import ActivityStore
+from pushhub.engine.records.ports import ActivityStore
 
 HOUR = NOW - NOW % HOUR_MS
 

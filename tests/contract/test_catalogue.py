@@ -15,7 +15,7 @@ from tests.fakes.search import FakeSearchIndex
 
 from pushhub.base.errors import Unreadable
 from pushhub.engine.model.catalogue import DAY_MS, LEAST_VALUES, LEFT_OUT, Accepted, chunks_of
-from pushhub.engine.ports import Catalogue
+from pushhub.engine.records.ports import Catalogue
 from pushhub.engine.store import dynamodb_catalogue
 from pushhub.engine.store.dynamodb_catalogue import DynamoDBCatalogue, decode_seen
 from pushhub.ironmq.search import Search

@@ -14,7 +14,9 @@ from tests.contract.samples import (
 
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import opening
-from pushhub.engine.ports import MessageSink, Outstanding, Restored, StoredMessages
+from pushhub.engine.ports import MessageSink, StoredMessages
+from pushhub.engine.records.ports import Restored
+from pushhub.engine.waiting.ports import Outstanding
 
 
 class Kept(MessageSink, StoredMessages, Outstanding, Restored, Protocol):

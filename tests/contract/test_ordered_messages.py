@@ -12,7 +12,8 @@ from tests.contract.samples import (
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.message import Message, Ordering
-from pushhub.engine.ports import MessageSink, Once, Outstanding, StoredMessages
+from pushhub.engine.ports import MessageSink, Once, StoredMessages
+from pushhub.engine.waiting.ports import Outstanding
 
 
 class Accepting(MessageSink, StoredMessages, Protocol):

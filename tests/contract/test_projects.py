@@ -14,10 +14,12 @@ from pushhub.base.signature_schemes import PRESETS
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Mark, Quota
 from pushhub.engine.model.span_export import SpanExport
-from pushhub.engine.ports import ConfigStore, Projects, QuotaStore
+from pushhub.engine.ports import Projects
 from pushhub.engine.projects.copies import PROJECT as COPIED
 from pushhub.engine.projects.copies import ChangeNotes, Changes, CopiedProjects
+from pushhub.engine.projects.ports import QuotaStore
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.stores import ConfigStore
 
 
 def test_a_project_is_found_again_and_replaced(config_store: Projects) -> None:

@@ -11,7 +11,8 @@ from tests.fakes.credentials import credentials
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import ConfigStore, QueueStore
+from pushhub.engine.ports import QueueStore
+from pushhub.engine.stores import ConfigStore
 
 
 def opened(stored: Queue) -> Queue:

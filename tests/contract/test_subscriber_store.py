@@ -11,7 +11,7 @@ from pushhub.base.errors import Conflict
 from pushhub.engine.model.circuit import Circuit, Health, SubscriberKey, failed, succeeded
 from pushhub.engine.model.flow import FlowKey, LeaseState, Limits, Terms
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import SubscriberStore
+from pushhub.engine.stores import SubscriberStore
 
 KEY = SubscriberKey(project=PROJECT, queue="webhooks/ä", queue_uid=QUEUE_UID, subscriber_id=SUBSCRIBER)
 OTHERS = (

@@ -16,9 +16,10 @@ from tests.contract.samples import (
 )
 
 from pushhub.base.verdict import Verdict
+from pushhub.engine.attempts.ports import Unsettled
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
-from pushhub.engine.ports import Deliveries, Unsettled
+from pushhub.engine.ports import Deliveries
 
 
 class Failing(Deliveries, Unsettled, Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pushhub.engine.ports import Workers
+from pushhub.engine.acceptance.ports import Workers
 
 
 def test_worker_numbers_never_repeat(config_store: Workers) -> None:

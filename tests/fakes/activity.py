@@ -11,7 +11,7 @@ __all__ = ["FakeActivity", "FakeReports"]
 
 
 class FakeActivity:
-    """Implements :class:`pushhub.engine.ports.ActivityStore`."""
+    """Implements :class:`pushhub.engine.records.ports.ActivityStore`."""
 
     def __init__(self) -> None:
         self._hours: dict[tuple[str, int], Activity] = {}

@@ -8,7 +8,7 @@ from pushhub.engine.model.catalogue import COMMON, Chunk, Day, Seen, digest, is_
 
 
 class FakeCatalogue:
-    """Implements :class:`pushhub.engine.ports.Catalogue`."""
+    """Implements :class:`pushhub.engine.records.ports.Catalogue`."""
 
     def __init__(self) -> None:
         self.chunks: dict[tuple[str, int, str], Chunk] = {}

@@ -18,7 +18,7 @@ __all__ = ["FakeSubscribers"]
 
 
 class FakeSubscribers:
-    """Implements :class:`pushhub.engine.ports.SubscriberStore`.
+    """Implements :class:`pushhub.engine.stores.SubscriberStore`.
 
     Attributes:
         writes: Every health written, in order, for assertions.

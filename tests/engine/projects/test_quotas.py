@@ -15,7 +15,7 @@ from tests.fakes.telemetry import FakeTelemetry
 from pushhub.base.errors import QuotaExceeded
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import LEAST_BURST, Mark, Quota
-from pushhub.engine.ports import QuotaStore
+from pushhub.engine.projects.ports import QuotaStore
 from pushhub.engine.projects.quotas import CREDIT_PERCENT, LATELY_MS, Quotas
 
 OTHER = "5f0000000000000000000002"

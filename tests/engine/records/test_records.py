@@ -24,7 +24,7 @@ from pushhub.engine.model.activity import ATTEMPTS_A_WRITE, HOUR_MS, Activity, S
 from pushhub.engine.model.pulse import Pulse
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_delivery
-from pushhub.engine.ports import ActivityStore
+from pushhub.engine.records.ports import ActivityStore
 from pushhub.engine.records.records import Records
 from pushhub.engine.store.dynamodb_changes import record_of_change
 from pushhub.engine.store.s3_records import S3Records, S3RecordStore

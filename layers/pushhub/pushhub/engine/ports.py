@@ -13,19 +13,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pushhub.base.signature_schemes import Scheme
-    from pushhub.engine.model.activity import Activity, SubscriberActivity
-    from pushhub.engine.model.catalogue import Chunk, Day, Seen
-    from pushhub.engine.model.circuit import Health, SubscriberKey
+    from pushhub.engine.model.circuit import SubscriberKey
     from pushhub.engine.model.delivery import Delivery
-    from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
     from pushhub.engine.model.message import BodyRef, Message
     from pushhub.engine.model.project import Project, ProjectToken
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.model.quota import Mark
     from pushhub.engine.model.received import Received
     from pushhub.engine.model.search import Found, IndexEntry
     from pushhub.engine.model.span_export import SpanExport
@@ -139,30 +135,6 @@ class QueuesAndTotals(QueueStore, TotalStore, Protocol):
     """Queues, and the number of messages posted to each."""
 
 
-class ChangeNoteStore(Protocol):
-    """Notes of changes that are about to be made (:mod:`pushhub.engine.projects.copies`)."""
-
-    def note_change(self, slot: int, until: int) -> None:
-        """Note a change in a slot; the note lasts until the given time (epoch milliseconds)."""
-
-    def noted_changes(self) -> Mapping[int, int]:
-        """Until when the last note of each slot lasts, read consistently."""
-
-
-class QuotaStore(Protocol):
-    """Until when the quotas of projects are spent."""
-
-    def move_mark(self, project_id: str, by_us: int, *, now: int, most_us: int, ahead: bool) -> Mark:
-        """Move a project's mark ahead, starting from now if it is in the past, unless that would take it too far ahead.
-
-        Args:
-            by_us: How far, microseconds; at most ``most_us``.
-            now: Epoch microseconds.
-            most_us: How far ahead of now it may be, microseconds.
-            ahead: Whether it is probably ahead of now; a wrong guess costs a write.
-        """
-
-
 class Waits(Protocol):
     """Requests that wait for something. Each occupies an execution environment, so their number per project is
     limited.
@@ -173,17 +145,6 @@ class Waits(Protocol):
 
     def leave(self, project_id: str, place: str) -> None:
         """Give the place back."""
-
-
-class Workers(Protocol):
-    """Numbers of execution environments."""
-
-    def next_worker(self) -> int:
-        """A number that no other live execution environment has (for message ids)."""
-
-
-class ConfigStore(Projects, SpanExports, QueuesAndTotals, QuotaStore, ChangeNoteStore, Workers, Protocol):
-    """All of them, as one table holds them; used where the hub is put together."""
 
 
 class Once(StrEnum):
@@ -264,58 +225,6 @@ class StoredMessages(Messages, Deliveries, Protocol):
     """Messages, and deliveries once they have a first outcome."""
 
 
-class Unsettled(Protocol):
-    """Deliveries that people need to know about."""
-
-    def unsettled(
-        self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
-    ) -> tuple[list[Delivery], str | None]:
-        """Deliveries of a queue that failed at least once and are waiting (retrying, reserved), then exhausted ones.
-
-        Also returns a cursor for the next page.
-        """
-
-    def given_up(
-        self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
-    ) -> tuple[list[Delivery], str | None]:
-        """The deliveries of a queue that were given up (exhausted or held), and a cursor for the next page.
-
-        Accepts any text as a cursor, even one that was never issued.
-        """
-
-    def retried(self, project_id: str, queue_uid: str, *, limit: int) -> list[tuple[str, str]]:
-        """Message and subscriber of the deliveries of a queue that are waiting after a first attempt, in no order; at
-        most ``limit``. May be seconds old.
-        """
-
-    def unsettled_count(self, project_id: str, queue_uid: str) -> int:
-        """How many deliveries of a queue are waiting after a first attempt (exhausted ones do not count)."""
-
-
-class Restored(Protocol):
-    """Restores lost messages and deliveries."""
-
-    def restore(self, message: Message | None, deliveries: Sequence[Delivery]) -> None:
-        """Write a message, if it is known, and deliveries in an earlier state. Existing items are left alone.
-
-        This has no side effects: no records are made and no work orders sent.
-        """
-
-
-class Outstanding(Protocol):
-    """All messages, part by part."""
-
-    def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
-        """The messages in one part of the table with their stored deliveries, fetched lazily page by page.
-
-        A message is always entirely in one part. Eventually consistent. Reads, and pays for, everything in that part.
-        """
-
-
-class MessageStore(MessageSink, StoredMessages, Unsettled, Restored, Outstanding, Protocol):
-    """All of them, as one table holds them; used where the hub is put together."""
-
-
 class Descendants(Protocol):
     """Counts the messages derived from accepted ones, so that none produces more than it may."""
 
@@ -385,37 +294,6 @@ class WorkQueue(OrderSink, Protocol):
         """Delete received messages by their receipt handles; handles already gone are not an error."""
 
 
-class ActivityStore(Protocol):
-    """Activity by project or subscriber and hour. A statistic: anything added twice counts twice."""
-
-    def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
-        """Add to an hour's figures.
-
-        Args:
-            hour: When the hour began, epoch milliseconds.
-        """
-
-    def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
-        """The activity of the hours from ``first`` to ``last``, by the start of each hour.
-
-        Hours without activity are missing.
-        """
-
-    def add_subscriber_activity(
-        self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
-    ) -> None:
-        """Add to a subscriber's figures for an hour.
-
-        Args:
-            hour: When the hour began, epoch milliseconds.
-        """
-
-    def subscriber_activity(
-        self, project_id: str, subscriber_id: str, first: int, last: int
-    ) -> dict[int, SubscriberActivity]:
-        """Like :meth:`activity`, for one subscriber."""
-
-
 class QueueSource(Protocol):
     """Looks up the queues of owners."""
 
@@ -457,35 +335,6 @@ class SubscriberEvents(Protocol):
         """
 
 
-class Healths(Protocol):
-    """State of the subscribers whose circuits are watched."""
-
-    def health(self, key: SubscriberKey) -> Health | None:
-        """A subscriber's health, read consistently; None when it never had a problem."""
-
-    def healths(self, keys: Sequence[SubscriberKey]) -> dict[SubscriberKey, Health]:
-        """What is stored of many subscribers; may be seconds old. Those that never had a problem are missing."""
-
-    def healths_of(self, project_id: str) -> Iterator[Health]:
-        """What is stored of the subscribers of a project; may be seconds old."""
-
-    def save(self, health: Health) -> None:
-        """Write a health if the stored one still has version ``health.version - 1`` (absent when that is 0).
-
-        Raises:
-            Conflict: The stored one has another version.
-        """
-
-    def look_after(self, key: SubscriberKey) -> None:
-        """Add a subscriber to the list returned by :meth:`looked_after`; safe to repeat."""
-
-    def looked_after(self) -> Iterator[SubscriberKey]:
-        """Subscribers whose circuits were opened and that have not been removed from the list."""
-
-    def leave(self, key: SubscriberKey) -> None:
-        """Remove a subscriber from that list; safe to repeat."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """An order in a subscriber's backlog.
@@ -507,108 +356,6 @@ class WaitingOrders(Protocol):
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
         """Remove orders; one that has been added again since has another place and stays. Safe to repeat."""
-
-
-class SubscriberBacklog(WaitingOrders, Protocol):
-    """Orders that wait because their subscriber's circuit is open, or because it is paused."""
-
-    def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
-        """Append an order to the backlog, without the message's body."""
-
-    def waiting_ids(self, key: SubscriberKey, limit: int) -> list[str]:
-        """Ids of the messages whose orders wait, in no order; at most ``limit``. May be seconds old."""
-
-
-class Successors(Protocol):
-    """Orders that wait until the delivery before them, with the same ordering key, has ended.
-
-    Each delivery has at most one successor.
-    """
-
-    def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
-        """Make an order wait; the message is left out. Safe to repeat."""
-
-    def behind(self, ended: DeliveryKey) -> WorkOrder | None:
-        """The order that waits behind a delivery, read consistently."""
-
-    def take(self, before: DeliveryKey, order: WorkOrder, *, by_itself: bool) -> bool:
-        """Decide who lets a waiting order go on: the delivery before it, which has ended, or the order by itself, which
-        has found that out.
-
-        Returns:
-            Whether it is the one who asks: the first of the two, and however often it asks. False too when no order
-            waits.
-        """
-
-    def let_go(self, ended: DeliveryKey) -> None:
-        """Forget the order that waits behind a delivery. Safe to repeat."""
-
-
-class Backlogs(Protocol):
-    """What waits for a lease at subscribers with limits, and at slow ones."""
-
-    def flow(self, key: FlowKey) -> LeaseState | None:
-        """What is stored of a flow, read consistently; None when nobody ever had its lease."""
-
-    def note_wake_up(self, key: FlowKey, now: int, at: int) -> bool:
-        """Note that a wake-up for the lease is about to be sent and arrives at the given time.
-
-        Returns:
-            False when another one is still on its way, or nobody ever had the lease; then none needs to be sent.
-        """
-
-    def add_to_backlog(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
-        """Put orders, all for one subscriber, at the end of its backlog, without their messages."""
-
-    def set_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
-        """Put orders behind the backlog, out of reach until epoch milliseconds; returns their place."""
-
-    def backlog(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[BacklogEntry]:
-        """The first entries of a backlog, read consistently; at most ``limit``.
-
-        Args:
-            now: Epoch milliseconds; leaves out those that are set aside for longer. None leaves out none.
-        """
-
-    def remove_from_backlog(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
-        """Leave only the rest of an entry's orders in the backlog, or nothing if there is none. Safe to repeat."""
-
-    def list_backlog(self, key: FlowKey, now: int) -> None:
-        """Add a backlog to the list of those that are tended; safe to repeat."""
-
-    def listed_backlogs(self) -> Iterator[tuple[FlowKey, int]]:
-        """Backlogs that may hold orders, and when each was last added."""
-
-    def unlist_backlog(self, key: FlowKey, added_at: int) -> None:
-        """Remove a backlog from that list, unless it was added again since; safe to repeat."""
-
-
-class FlowStore(Backlogs, Protocol):
-    """Who has the lease at subscribers with limits, and at slow ones; and what waits for it."""
-
-    def take_lease(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> LeaseState | None:
-        """Take the lease if nobody has it, or extend one's own.
-
-        Args:
-            holder: Random text of the run that takes it.
-            terms: Under which terms.
-            now: Epoch milliseconds; a lease that has ended by then counts as nobody's.
-            until: Until when.
-
-        Returns:
-            The state before: with ``until`` when it was not given back by the one who had it. None when somebody else
-            has the lease.
-        """
-
-    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, woken_at: int | None = None) -> None:
-        """Give a lease back; does nothing if somebody else has it.
-
-        Args:
-            holder: Who has it.
-            mark: When the next attempt may begin by the rate.
-            places: Concurrent attempts that the subscriber has earned.
-            woken_at: When the wake-up that is about to be sent arrives; None for none.
-        """
 
 
 class SearchIndex(Protocol):
@@ -634,31 +381,6 @@ class SearchIndex(Protocol):
         """Remove entries; safe to repeat."""
 
 
-class Catalogue(Protocol):
-    """What was accepted in the last days. Messages in it may be gone."""
-
-    def add(self, chunks: Sequence[Chunk]) -> None:
-        """Enter chunks; safe to repeat. They go by themselves."""
-
-    def listed(self, project_id: str, day: int, before: str | None = None) -> Iterator[Seen]:
-        """The messages of a project that were accepted on a day, newest first, fetched lazily.
-
-        Args:
-            day: Days since 1970.
-            before: Only messages with lower ids.
-        """
-
-    def days(self, project_id: str) -> Sequence[Day]:
-        """The days of which it has messages of a project, newest first."""
-
-    def with_value(self, project_id: str, day: Day, value: str, before: str | None = None) -> Iterator[Seen]:
-        """The messages of a day that probably have a value, newest first, fetched lazily: a few may not have it.
-
-        Args:
-            value: Or :data:`pushhub.engine.model.catalogue.LEFT_OUT`.
-        """
-
-
 class Finder(Protocol):
     """Shows what the indexes have found in the internal queues of a protocol."""
 
@@ -671,20 +393,3 @@ class Finder(Protocol):
         Args:
             entry: Its field is empty if the message was found by something in its body, or is just listed.
         """
-
-
-class SlowSubscribers(Protocol):
-    """Subscribers that any execution environment has found to answer slowly."""
-
-    def note_slow(self, keys: Sequence[tuple[str, str, str]], until: int) -> None:
-        """List subscribers (project, queue generation, id) as slow at least until a given time; safe to repeat."""
-
-    def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
-        """The listed subscribers, each with its end time; possibly slightly out of date.
-
-        If there are more than the limit, the ones noted last.
-        """
-
-
-class SubscriberStore(Healths, SubscriberBacklog, FlowStore, Successors, SlowSubscribers, Protocol):
-    """All of them, as one table holds them; used where the hub is put together."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pushhub.engine.acceptance.order_queues import OrderQueues
     from pushhub.engine.attempts.circuits import Circuits, Recover
     from pushhub.engine.attempts.deliver import Deliver
-    from pushhub.engine.attempts.health import SubscriberHealths
     from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.ends import EndNote, EndNotes
     from pushhub.engine.flow.ports import QueueLevel
@@ -36,20 +35,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.record import DeliveryRecord
-    from pushhub.engine.ports import (
-        ActivityStore,
-        BodyStore,
-        Catalogue,
-        ConfigStore,
-        Finder,
-        MessageStore,
-        SearchIndex,
-        SubscriberEvents,
-        SubscriberStore,
-        Waits,
-        Watcher,
-        WorkQueue,
-    )
+    from pushhub.engine.ports import BodyStore, Finder, SearchIndex, SubscriberEvents, Waits, Watcher, WorkQueue
     from pushhub.engine.projects.copies import ChangeNotes, Changes
     from pushhub.engine.projects.quotas import Quotas
     from pushhub.engine.protocol import ByQueue, OwnIds
@@ -57,7 +43,15 @@ if TYPE_CHECKING:
     from pushhub.engine.records.catalogue import Cataloguer
     from pushhub.engine.records.nights import Nights
     from pushhub.engine.records.past import PastSearches
-    from pushhub.engine.records.ports import PastRecords, PastSearchStore, PulseStore, RecordStore, ReportStore
+    from pushhub.engine.records.ports import (
+        ActivityStore,
+        Catalogue,
+        PastRecords,
+        PastSearchStore,
+        PulseStore,
+        RecordStore,
+        ReportStore,
+    )
     from pushhub.engine.records.pulses import SendPulses
     from pushhub.engine.records.records import Records
     from pushhub.engine.security.credentials import Credentials
@@ -66,7 +60,9 @@ if TYPE_CHECKING:
     from pushhub.engine.security.oauth import Tokens, TokenStore
     from pushhub.engine.security.signing import Signing
     from pushhub.engine.security.stranger_calls import StrangerCalls
+    from pushhub.engine.stores import ConfigStore, MessageStore, SubscriberStore
     from pushhub.engine.target import Targets
+    from pushhub.engine.waiting.health import SubscriberHealths
     from pushhub.engine.waiting.ports import Schedule, ShardRuns
     from pushhub.engine.waiting.sweep import Sweep
     from pushhub.engine.waiting.wake import Wake
@@ -669,8 +665,8 @@ class Engine:
     @cached_property
     def healths(self) -> SubscriberHealths:
         """How subscribers are doing."""
-        from pushhub.engine.attempts.health import SubscriberHealths
         from pushhub.engine.projects.suspension import is_suspended
+        from pushhub.engine.waiting.health import SubscriberHealths
 
         ports = self.ports
         return SubscriberHealths(

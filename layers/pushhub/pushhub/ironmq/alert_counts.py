@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pushhub.engine.model.activity import Activity, SubscriberActivity
-    from pushhub.engine.ports import ActivityStore, QueueSource
+    from pushhub.engine.ports import QueueSource
+    from pushhub.engine.records.ports import ActivityStore
     from pushhub.ironmq.model.project_alert import ProjectAlert
 
 

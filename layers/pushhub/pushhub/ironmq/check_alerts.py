@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.acceptance.accept import Accept
-    from pushhub.engine.ports import MessageSink, QueueSource, Unsettled, WaitingOrders
+    from pushhub.engine.attempts.ports import Unsettled
+    from pushhub.engine.ports import MessageSink, QueueSource, WaitingOrders
     from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.model.project_alert import ProjectAlert
     from pushhub.ironmq.ports import AlertStore, PulledMessages

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.search import Found
-    from pushhub.engine.ports import Catalogue, Finder
+    from pushhub.engine.ports import Finder
+    from pushhub.engine.records.ports import Catalogue
 
 
 class Events(Component):

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 from pushhub.base import json_text
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound, Unanswerable
+from pushhub.engine.attempts.ports import Unsettled
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
 from pushhub.engine.model.keys import MessageKey
-from pushhub.engine.ports import BodyStore, StoredMessages, Unsettled
+from pushhub.engine.ports import BodyStore, StoredMessages
 from pushhub.ironmq.wire.messages import render_message
 from pushhub.web.answer_size import ResponseBudget
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.attempts.ports import Unsettled
     from pushhub.engine.model.queue import Queue, Subscriber
-    from pushhub.engine.ports import QueuesAndTotals, Unsettled
+    from pushhub.engine.ports import QueuesAndTotals
     from pushhub.engine.projects.queue_copies import QuietQueues
     from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.ports import PullSizes

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Forbidden
+from pushhub.engine.attempts.ports import Unsettled
 from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.ports import Deliveries, StoredMessages, Unsettled
+from pushhub.engine.ports import Deliveries, StoredMessages
 
 if TYPE_CHECKING:
     from collections.abc import Callable

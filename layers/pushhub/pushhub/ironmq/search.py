@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pushhub.engine.model.message import Message, NewMessage
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.search import Found
-    from pushhub.engine.ports import Catalogue, SearchIndex, StoredMessages
+    from pushhub.engine.ports import SearchIndex, StoredMessages
+    from pushhub.engine.records.ports import Catalogue
 
 PER_PAGE = 25
 """Messages that one request finds."""

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Sender, Telemetry
     from pushhub.engine.model.record import DeliveryRecord
-    from pushhub.engine.ports import ActivityStore, MessageSink, ProjectStore, SpanExports
+    from pushhub.engine.ports import MessageSink, ProjectStore, SpanExports
+    from pushhub.engine.records.ports import ActivityStore
 
 KEPT_MS = 900_000
 """How long spans are tried to be exported, milliseconds: a trace is looked at soon, or never."""

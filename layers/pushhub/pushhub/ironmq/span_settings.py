@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.credentials import MASK, masked_headers, place_of
 from pushhub.base.errors import Invalid
 from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
+from pushhub.engine.ports import ProjectStore, SpanExports
 from pushhub.engine.projects.projects import allowed_targets
 from pushhub.engine.security.credentials import still_hidden
 from pushhub.ironmq.model.span_export import HOURS, ShownExport
@@ -17,17 +18,21 @@ from pushhub.ironmq.model.spans import SPANS_UID
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pushhub.engine.attempts.ports import Unsettled
     from pushhub.engine.model.span_export import SpanExport
-    from pushhub.engine.ports import ConfigStore, Unsettled
     from pushhub.engine.records.activity import ProjectActivity
     from pushhub.engine.security.credentials import Credentials
     from pushhub.engine.security.stranger_calls import StrangerCalls
 
 
+class _Config(SpanExports, ProjectStore, Protocol):
+    """Exports of spans, and projects."""
+
+
 class SpanSettings(Component):
     """An owner's export of spans."""
 
-    config: ConfigStore  # Where it is kept, and the project's allowed targets.
+    config: _Config  # Where it is kept, and the project's allowed targets.
     messages: Unsettled  # Finds requests that failed.
     calls: StrangerCalls  # Checks where URLs lead.
     credentials: Credentials  # Seals the values of headers.

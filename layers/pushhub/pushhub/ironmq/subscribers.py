@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pushhub.base.gates import Gated
-    from pushhub.engine.attempts.health import SubscriberHealths
     from pushhub.engine.model.subscriber_health import SubscriberHealth
     from pushhub.engine.ports import ProjectStore, QueueStore
     from pushhub.engine.projects.queue_copies import QuietQueues
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from pushhub.engine.security.signing import Signing
     from pushhub.engine.security.stranger_calls import StrangerCalls
     from pushhub.engine.target import Targets
+    from pushhub.engine.waiting.health import SubscriberHealths
     from pushhub.ironmq.queue_changes import Admit
 
 PROTOCOL = "ironmq"
@@ -303,7 +303,7 @@ class Subscribers(Component):
         """
         if queue.push is None:
             raise Invalid(NO_SUBSCRIBERS)
-        from pushhub.engine.attempts.health import Watched  # noqa: PLC0415 (few requests ask for it)
+        from pushhub.engine.waiting.health import Watched  # noqa: PLC0415 (few requests ask for it)
 
         asked = [*queue.push.subscribers]
         if queue.type is QueueType.UNICAST:

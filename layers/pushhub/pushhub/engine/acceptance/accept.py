@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Protocol
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds, derived_message_id
 from pushhub.engine.component import Component
-from pushhub.engine.ports import BodyStore, Once, Workers
+from pushhub.engine.ports import BodyStore, Once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.acceptance.ports import Workers
     from pushhub.engine.model.message import BodyRef, Message
 
 INLINE_BODY_LIMIT = 8_192

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.attempts.in_order import InOrder
-    from pushhub.engine.attempts.ports import AttemptProjects
+    from pushhub.engine.attempts.ports import AttemptProjects, SubscriberBacklog
     from pushhub.engine.model.queue import Subscriber
-    from pushhub.engine.ports import SubscriberBacklog
     from pushhub.engine.target import Outcome
 
 PROBE_MARGIN_MS = 60_000

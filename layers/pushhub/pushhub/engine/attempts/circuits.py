@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.ports import Healths, OrderSink, QueueSource, SubscriberEvents, WaitingOrders
+    from pushhub.engine.attempts.ports import Healths
+    from pushhub.engine.ports import OrderSink, QueueSource, SubscriberEvents, WaitingOrders
 
 FRESH_MS = 10_000
 """Maximum age of a cached health."""

@@ -9,9 +9,10 @@ from pushhub.engine.component import Component
 if TYPE_CHECKING:
     from pushhub.base.ports import Telemetry
     from pushhub.engine.attempts.job import Job
+    from pushhub.engine.attempts.ports import Successors
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.keys import DeliveryKey
-    from pushhub.engine.ports import StoredMessages, Successors, WorkQueue
+    from pushhub.engine.ports import StoredMessages, WorkQueue
 
 
 class InOrder(Component):

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.flow.ports import FlowStore
     from pushhub.engine.model.keys import Addressee
     from pushhub.engine.model.received import Received
-    from pushhub.engine.ports import FlowStore, OrderSink
+    from pushhub.engine.ports import OrderSink
 
 LEASE_MS = 15_000
 """A lease lasts this much longer than the attempts that its limits count. What a run leaves behind that dies is taken

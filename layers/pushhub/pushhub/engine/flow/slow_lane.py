@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.flow.ports import SlowSubscribers
     from pushhub.engine.model.keys import Addressee
-    from pushhub.engine.ports import SlowSubscribers, WorkQueue
+    from pushhub.engine.ports import WorkQueue
 
 FRESH_MS = 10_000
 """Maximum age of the cached list."""

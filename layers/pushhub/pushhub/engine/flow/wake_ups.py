@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.flow.ports import Backlogs
     from pushhub.engine.model.keys import Addressee
-    from pushhub.engine.ports import Backlogs, OrderSink
+    from pushhub.engine.ports import OrderSink
 
 UNTENDED_MS = 2 * TENDED_MS
 """How long after its last entry an empty backlog is taken off the list of those that are tended."""

@@ -1,6 +1,6 @@
 """How a subscriber is doing, in one word, and the same word wherever it is shown: lists, pages, answers, commands.
 
-Pure, no clock, no I/O. :mod:`pushhub.engine.attempts.health` gathers what this is derived from.
+Pure, no clock, no I/O. :mod:`pushhub.engine.waiting.health` gathers what this is derived from.
 """
 
 from __future__ import annotations

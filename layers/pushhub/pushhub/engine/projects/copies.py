@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.project import Project
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.ports import ChangeNoteStore, ProjectStore, QueueStore, SpanExports
+    from pushhub.engine.ports import ProjectStore, QueueStore, SpanExports
+    from pushhub.engine.projects.ports import ChangeNoteStore
 
 SLOTS = 256
 """Queues share this many notes, by a hash of their names: the item fits into one read unit."""

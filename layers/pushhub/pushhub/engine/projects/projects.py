@@ -10,8 +10,9 @@ from pushhub.base.errors import Conflict, NotFound
 from pushhub.engine.component import Component
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.reach import Reach, Scope, may_reach
-from pushhub.engine.ports import ChangeNoteStore, ProjectStore, TokenStore
+from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.projects.copies import PROJECT, ChangeNotes
+from pushhub.engine.projects.ports import ChangeNoteStore
 from pushhub.engine.projects.tokens import token_hash
 
 if TYPE_CHECKING:

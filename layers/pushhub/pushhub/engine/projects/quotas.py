@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.ports import ProjectStore, QuotaStore
+    from pushhub.engine.ports import ProjectStore
+    from pushhub.engine.projects.ports import QuotaStore
 
 LATELY_MS = 30_000
 """What an environment accepted in this time counts for its credit; after as long without a post it owes nothing."""

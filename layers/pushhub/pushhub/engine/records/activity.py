@@ -10,7 +10,7 @@ from pushhub.engine.model.activity import HOUR_MS, Activity, SubscriberActivity
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
-    from pushhub.engine.ports import ActivityStore
+    from pushhub.engine.records.ports import ActivityStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

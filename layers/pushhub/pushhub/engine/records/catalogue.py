@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pushhub.base.ports import Telemetry
-    from pushhub.engine.ports import Catalogue
+    from pushhub.engine.records.ports import Catalogue
 
 
 class Cataloguer(Component):

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from pushhub.engine.model.activity import Activity, SubscriberActivity
+    from pushhub.engine.model.catalogue import Chunk, Day, Seen
+    from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.message import Message
     from pushhub.engine.model.past import PastPage, PastQuery
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.record import DeliveryRecord
@@ -111,3 +115,69 @@ class PastSearchStore(Protocol):
 
     def count(self, project_id: str, hour: int) -> int:
         """Count one more search in an hour (its start, epoch milliseconds); how many there are now."""
+
+
+class Restored(Protocol):
+    """Restores lost messages and deliveries."""
+
+    def restore(self, message: Message | None, deliveries: Sequence[Delivery]) -> None:
+        """Write a message, if it is known, and deliveries in an earlier state. Existing items are left alone.
+
+        This has no side effects: no records are made and no work orders sent.
+        """
+
+
+class ActivityStore(Protocol):
+    """Activity by project or subscriber and hour. A statistic: anything added twice counts twice."""
+
+    def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
+        """Add to an hour's figures.
+
+        Args:
+            hour: When the hour began, epoch milliseconds.
+        """
+
+    def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
+        """The activity of the hours from ``first`` to ``last``, by the start of each hour.
+
+        Hours without activity are missing.
+        """
+
+    def add_subscriber_activity(
+        self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
+    ) -> None:
+        """Add to a subscriber's figures for an hour.
+
+        Args:
+            hour: When the hour began, epoch milliseconds.
+        """
+
+    def subscriber_activity(
+        self, project_id: str, subscriber_id: str, first: int, last: int
+    ) -> dict[int, SubscriberActivity]:
+        """Like :meth:`activity`, for one subscriber."""
+
+
+class Catalogue(Protocol):
+    """What was accepted in the last days. Messages in it may be gone."""
+
+    def add(self, chunks: Sequence[Chunk]) -> None:
+        """Enter chunks; safe to repeat. They go by themselves."""
+
+    def listed(self, project_id: str, day: int, before: str | None = None) -> Iterator[Seen]:
+        """The messages of a project that were accepted on a day, newest first, fetched lazily.
+
+        Args:
+            day: Days since 1970.
+            before: Only messages with lower ids.
+        """
+
+    def days(self, project_id: str) -> Sequence[Day]:
+        """The days of which it has messages of a project, newest first."""
+
+    def with_value(self, project_id: str, day: Day, value: str, before: str | None = None) -> Iterator[Seen]:
+        """The messages of a day that probably have a value, newest first, fetched lazily: a few may not have it.
+
+        Args:
+            value: Or :data:`pushhub.engine.model.catalogue.LEFT_OUT`.
+        """

@@ -18,7 +18,8 @@ from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, close, opening, schedule
 from pushhub.engine.model.message import BodyRef, Message
-from pushhub.engine.ports import BodyStore, QueueSource, Restored, StoredMessages
+from pushhub.engine.ports import BodyStore, QueueSource, StoredMessages
+from pushhub.engine.records.ports import Restored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

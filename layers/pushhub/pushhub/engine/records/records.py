@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Telemetry
     from pushhub.engine.model.pulse import Pulse
-    from pushhub.engine.ports import ActivityStore
     from pushhub.engine.protocol import RecordListener
-    from pushhub.engine.records.ports import RecordStore
+    from pushhub.engine.records.ports import ActivityStore, RecordStore
 
 
 class Records(Component):

@@ -26,7 +26,7 @@ which is one write unit.
 
 
 class DynamoDBActivity(TableStore):
-    """Implements :class:`pushhub.engine.ports.ActivityStore`."""
+    """Implements :class:`pushhub.engine.records.ports.ActivityStore`."""
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
         add_to_hour(self._table, f"ACTIVITY#{project_id}", hour, _counts(activity))

@@ -69,7 +69,7 @@ nothing that a store has written.
 
 
 class DynamoDBCatalogue(TableStore):
-    """Implements :class:`pushhub.engine.ports.Catalogue`."""
+    """Implements :class:`pushhub.engine.records.ports.Catalogue`."""
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
         super().__init__(client, table, clock)

@@ -63,7 +63,7 @@ def _nothing_to_seal(queue: Queue) -> Queue:
 
 
 class DynamoDBConfigStore:
-    """Implements :class:`pushhub.engine.ports.ConfigStore`.
+    """Implements :class:`pushhub.engine.stores.ConfigStore`.
 
     Only existing things are cached, so new ones are seen at once; so are our own writes. Threads that miss the same
     project, token or queue at the same time share one read.

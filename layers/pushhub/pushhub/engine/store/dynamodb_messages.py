@@ -87,7 +87,7 @@ def _decode_either(item: Item) -> Message | Delivery:
 
 
 class DynamoDBMessageStore:
-    """Implements :class:`pushhub.engine.ports.MessageStore`.
+    """Implements :class:`pushhub.engine.stores.MessageStore`.
 
     Args:
         table: Name of the messages table (index ``unsettled``, keys only).

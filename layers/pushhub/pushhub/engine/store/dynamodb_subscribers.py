@@ -48,7 +48,7 @@ _COUNTS = ("changed_at", "probe_at", "probes", "ramped", "warnings", "warned_at"
 
 
 class DynamoDBSubscribers(TableStore):
-    """Implements :class:`pushhub.engine.ports.SubscriberStore`."""
+    """Implements :class:`pushhub.engine.stores.SubscriberStore`."""
 
     def health(self, key: SubscriberKey) -> Health | None:
         item = self._table.get(_health_key(key))

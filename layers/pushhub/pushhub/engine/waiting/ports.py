@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.message import Message
     from pushhub.engine.model.schedule import Position, ScheduleEntry
 
 
@@ -55,4 +58,14 @@ class ShardRuns(Protocol):
         """Have one shard of the schedule read by a separate run; returns at once.
 
         If the run fails to start, the next minute makes up for it.
+        """
+
+
+class Outstanding(Protocol):
+    """All messages, part by part."""
+
+    def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
+        """The messages in one part of the table with their stored deliveries, fetched lazily page by page.
+
+        A message is always entirely in one part. Eventually consistent. Reads, and pays for, everything in that part.
         """

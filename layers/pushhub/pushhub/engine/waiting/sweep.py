@@ -11,12 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Unreadable
+from pushhub.engine.attempts.ports import Healths
 from pushhub.engine.component import Component
+from pushhub.engine.flow.ports import Backlogs
 from pushhub.engine.model.circuit import CircuitState, SubscriberKey
 from pushhub.engine.model.flow import FlowKey
 from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS, Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Backlogs, Deliveries, Healths, Messages, Outstanding, WorkQueue
+from pushhub.engine.ports import Deliveries, Messages, WorkQueue
+from pushhub.engine.waiting.ports import Outstanding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,10 +9,10 @@ from typing import Any
 from pushhub.base.fields import setting_of
 from pushhub.base.signature_schemes import ENCODINGS, HASHES, PRESETS
 from pushhub.base.signing import MAX_GRACE_S
-from pushhub.engine.attempts.health import MOST_COUNTED
 from pushhub.engine.model.circuit import CircuitState
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS
 from pushhub.engine.model.subscriber_health import HealthState
+from pushhub.engine.waiting.health import MOST_COUNTED
 from pushhub.web.api import Auth
 from pushhub.web.description import (
     OVER_QUOTA,

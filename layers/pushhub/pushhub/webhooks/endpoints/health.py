@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from pushhub.engine.attempts.health import Watched
 from pushhub.engine.component import Component
 from pushhub.engine.model.circuit import SubscriberKey
+from pushhub.engine.waiting.health import Watched
 from pushhub.webhooks.applications.applications import found_application
 from pushhub.webhooks.endpoints.endpoints import found_endpoint
 from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.base.signature_schemes import Scheme
     from pushhub.base.signing import KeyRing
-    from pushhub.engine.attempts.health import SubscriberHealths
     from pushhub.engine.model.subscriber_health import SubscriberHealth
     from pushhub.engine.ports import ProjectStore
+    from pushhub.engine.waiting.health import SubscriberHealths
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Endpoints, ReadApplications

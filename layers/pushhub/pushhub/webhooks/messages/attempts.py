@@ -21,7 +21,7 @@ from pushhub.webhooks.model.refusals import Refused, not_found
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
-    from pushhub.engine.ports import MessageStore
+    from pushhub.engine.ports import StoredMessages
     from pushhub.webhooks.messages.ports import AttemptLog, MessageLog
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
@@ -121,7 +121,7 @@ class WebhooksAttempts(Component):
     messages: WebhooksMessages
     log: MessageLog
     attempts: AttemptLog
-    deliveries: MessageStore
+    deliveries: StoredMessages
     clock: Clock
 
     def of_endpoint(

@@ -8,7 +8,7 @@ list together with its bytes. Its producer got no answer and posts again with th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict
@@ -16,6 +16,7 @@ from pushhub.base.ids import time_of_message_id
 from pushhub.base.json_text import Verbatim
 from pushhub.engine.component import Component
 from pushhub.engine.model.message import Message, Ordering
+from pushhub.engine.ports import Messages, MessageSink
 from pushhub.webhooks.model.internal_queues import queue_of, queue_uid
 from pushhub.webhooks.model.message import ListedMessage
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pushhub.engine.acceptance.accept import AcceptBodies, PlacedBody
     from pushhub.engine.acceptance.first_orders import FirstOrders
     from pushhub.engine.model.queue import Subscriber
-    from pushhub.engine.ports import MessageStore
     from pushhub.webhooks.messages.ports import MessageLog
     from pushhub.webhooks.messages.search import WebhooksFields
     from pushhub.webhooks.model.application import Application
@@ -45,11 +45,15 @@ class Posted:
     payload: Verbatim | None
 
 
+class _Messages(MessageSink, Messages, Protocol):
+    """Accepts messages, and shows those that are stored."""
+
+
 class WebhooksIntake(Component):
     """Accepts messages into applications."""
 
     accept: AcceptBodies
-    messages: MessageStore
+    messages: _Messages
     log: MessageLog
     search_fields: WebhooksFields
     # Sends the first orders of eager applications; made when a producer posts to one.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pushhub.base.json_text import Verbatim
     from pushhub.base.ports import Clock
     from pushhub.engine.model.message import Message
-    from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
+    from pushhub.engine.ports import BodyStore, StoredMessages, WorkQueue
     from pushhub.webhooks.messages.ports import MessageLog
     from pushhub.webhooks.messages.search import WebhooksFields
     from pushhub.webhooks.model.application import Application
@@ -83,7 +83,7 @@ class WebhooksMessages(Component):
 
     applications: ReadApplications
     log: MessageLog
-    messages: MessageStore
+    messages: StoredMessages
     bodies: BodyStore
     search_fields: WebhooksFields
     # Returns the retry queue when it is needed; a function that accepts messages has none.

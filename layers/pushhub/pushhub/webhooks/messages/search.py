@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.message import Message
-    from pushhub.engine.ports import MessageStore, SearchIndex
+    from pushhub.engine.ports import SearchIndex, StoredMessages
     from pushhub.webhooks.messages.messages import WebhooksMessages
     from pushhub.webhooks.messages.ports import MessageLog
     from pushhub.webhooks.model.application import Application
@@ -62,7 +62,7 @@ class WebhooksFinder(Component):
     applications: ReadApplications
     endpoints: ReadEndpoints
     log: MessageLog
-    messages: MessageStore
+    messages: StoredMessages
     shown: Callable[[], WebhooksMessages]  # Show payloads; made on first use.
     now: Callable[[], int]
 

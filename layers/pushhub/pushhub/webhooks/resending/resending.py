@@ -14,7 +14,7 @@ from pushhub.webhooks.model.refusals import Gone, Refused
 
 if TYPE_CHECKING:
     from pushhub.engine.attempts.resend import Resend
-    from pushhub.engine.ports import MessageStore
+    from pushhub.engine.ports import StoredMessages
     from pushhub.webhooks.messages.messages import WebhooksMessages
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.message import ListedMessage
@@ -34,7 +34,7 @@ class WebhooksResending:
         applications: ReadApplications,
         endpoints: Endpoints,
         messages: WebhooksMessages,
-        deliveries: MessageStore,
+        deliveries: StoredMessages,
         resend: Resend,
         flags_for: Callable[[Endpoint, str], Sequence[str]],
     ) -> None:

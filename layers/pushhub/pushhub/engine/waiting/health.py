@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.ids import time_of_message_id
+from pushhub.engine.attempts.ports import Healths, SubscriberBacklog
 from pushhub.engine.component import Component
+from pushhub.engine.flow.ports import Backlogs, SlowSubscribers
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
 from pushhub.engine.model.flow import FlowKey, Limits
 from pushhub.engine.model.subscriber_health import Owed, SubscriberHealth, TokenOutage, health_of
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from pushhub.base.ports import Clock
-    from pushhub.engine.ports import SubscriberStore, Unsettled
+    from pushhub.engine.attempts.ports import Unsettled
     from pushhub.engine.security.oauth import TokenState, TokenStore
 
 MOST_COUNTED = 10_000
@@ -62,10 +64,14 @@ class _Retried:
     complete: bool
 
 
+class _Subscribers(Healths, SubscriberBacklog, Backlogs, SlowSubscribers, Protocol):
+    """What is stored of subscribers."""
+
+
 class SubscriberHealths(Component):
     """Tells the health of subscribers."""
 
-    subscribers: Callable[[], SubscriberStore]
+    subscribers: Callable[[], _Subscribers]  # Their circuits, backlogs and speed.
     tokens: Callable[[], TokenStore]
     deliveries: Unsettled
     is_suspended: Callable[[str], bool]  # Says which projects are suspended, by id.

@@ -1,0 +1,15 @@
+"""What acceptance needs from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    pass
+
+
+class Workers(Protocol):
+    """Numbers of execution environments."""
+
+    def next_worker(self) -> int:
+        """A number that no other live execution environment has (for message ids)."""
