@@ -13,8 +13,7 @@ from dataclasses import replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local import emulator, stack
-from local.demonstration import flow, notification_flow, order_flow, webhook_flow
+from local import demonstration, emulator, stack
 from local.errors import LocalError
 from local.place import Place
 from local.projects import find, make
@@ -82,16 +81,9 @@ def demonstrate(description: Description, place: Place) -> str:
         Why that failed, or an empty text.
     """
     own = demonstration_project(description, place)
-    say(f"The demonstration works in the project {DEMONSTRATION}: {console(own)}\n")
-    parts = {
-        "": flow.run,
-        "\nAn order through the hub protocol:": order_flow.run,
-        "\nA consumer of notifications that loses its connection:": notification_flow.run,
-        "\nA signed webhook:": webhook_flow.run,
-    }
-    for title, part in parts.items():
-        if title:
-            say(title)
+    say(f"The demonstration works in the project {DEMONSTRATION}: {console(own)}")
+    for title, part in demonstration.PARTS.items():
+        say(f"\n{title}:")
         try:
             asyncio.run(part(own, say))
         except LocalError as error:

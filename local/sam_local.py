@@ -23,8 +23,7 @@ from typing import Any
 from local import stack, template
 from local.__main__ import say, status_of
 from local.aws import Aws
-from local.demonstration.hub import Hub
-from local.demonstration.order_flow import Store
+from local.clients import Hub, Store
 from local.errors import LocalError, Say
 from local.place import HOST, REPOSITORY, Place
 from local.sam_seed import Seeded, queue_of, seeded
@@ -212,7 +211,7 @@ async def look(place: Place, say: Say) -> None:
     for line in _waiting(Aws(description.aws_endpoint_url), description, known["project_id"]):
         say(line)
     own = replace(description, project_id=known["project_id"], token=known["token"])
-    async with Hub(own.base_url, own.project_id, own.token) as hub, Store(own) as store:
+    async with Hub(own) as hub, Store(own) as store:
         for name, message_id in known["message_ids"].items():
             if name == "route":
                 # ``incoming`` until it is compared with the mappings.

@@ -21,11 +21,10 @@ import aiohttp
 
 from local import hold, projects
 from local.aws import Aws
-from local.demonstration import order_flow
-from local.demonstration.hub import Client, Hub
-from local.demonstration.notification_flow import Tenant
+from local.clients import Client, Hub, Store, Tenant, serve
 from local.errors import LocalError, Say
 from local.place import REGION, REPOSITORY, Place
+from local.shop import KEY, ORDER, Shop
 from local.stack import Description
 from pushhub.cloud.clock import SystemClock
 from pushhub.hub.model.object_ids import from_object_id
@@ -221,14 +220,14 @@ async def seeded(place: Place, description: Description, address: str, say: Say)
     scheduler = ""
     try:
         async with (
-            order_flow.Endpoints(say=say).serve(address) as endpoints,
-            order_flow.Store(own) as store,
-            Hub(own.base_url, own.project_id, own.token) as hub,
-            Tenant(own, "sam", "dashboard") as tenant,
+            serve(Shop(say).routes(), address) as url,
+            Store(own) as store,
+            Hub(own) as hub,
+            Tenant(own, user="sam", topic=TOPIC, subscriber="dashboard") as tenant,
         ):
-            await tenant.call("POST", "/subscriptions", {"context": "tenant", "subscription": TOPIC})
-            async with tenant.connect(await tenant.token(TOPIC)) as consumer:
-                await tenant.publish(range(1, 2), TOPIC)
+            await tenant.subscribe()
+            async with tenant.connect(await tenant.token()) as consumer:
+                await tenant.publish([1])
                 ack_id = (await consumer.receive_str(timeout=SECONDS)).partition("\n")[0]
                 await asyncio.to_thread(hold.hold, aws, own.outputs)
                 # The stack has recorded what came before, or has begun to.
@@ -239,11 +238,11 @@ async def seeded(place: Place, description: Description, address: str, say: Say)
                 await _event_of_connect(result, tenant)
                 await _post(result, hub, address)
                 scheduler = await _schedule(aws, own, store)
-                await store.register("warehouse", f"{endpoints.url}/warehouse")
-                await store.call("POST", "/messages", {"message": "order:new", "payload": {"order": order_flow.ORDER}})
+                await store.register("warehouse", f"{url}/warehouse", KEY)
+                await store.call("POST", "/messages", {"message": "order:new", "payload": {"order": ORDER}})
                 unwanted = await store.call("POST", "/messages", {"message": "sam:routed", "payload": {}})
                 result.message_ids["route"] = from_object_id(unwanted["message_id"]) or ""
-                await tenant.publish(range(2, 3), TOPIC)
+                await tenant.publish([2])
                 await asyncio.to_thread(_bring_on, result, worker)
                 _events_of_records(result, recorded)
                 await _events_of_requests(result, own)
@@ -290,7 +289,7 @@ async def _post(result: Seeded, hub: Hub, address: str) -> None:
     await hub.post("inbox", [f"seeded to be reserved, {number}" for number in (1, 2, 3)])
 
 
-async def _schedule(aws: Aws, own: Description, store: order_flow.Store) -> str:
+async def _schedule(aws: Aws, own: Description, store: Store) -> str:
     """A scheduler of the hub protocol whose time has come."""
     made = await store.call(
         "POST", "/schedulers", {"scheduler": {"key": "sam:tick", "count": 1, "interval": "minutes"}}
@@ -362,10 +361,10 @@ def _events_of_consumers(result: Seeded, aws: Aws, own: Description, ack_id: str
 
 async def _event_of_connect(result: Seeded, tenant: Tenant) -> None:
     """A handshake of a second subscriber."""
-    answer = await tenant.call("POST", "/token", {"subscriber": "second", "subscription": TOPIC})
+    token = await tenant.token("second")
     connect = _example("consumers-websocket-connect")
-    connect["queryStringParameters"]["token"] = answer["token"]
-    connect["multiValueQueryStringParameters"]["token"] = [answer["token"]]
+    connect["queryStringParameters"]["token"] = token
+    connect["multiValueQueryStringParameters"]["token"] = [token]
     result.events["consumers-websocket-connect"] = connect
 
 

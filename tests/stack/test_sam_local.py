@@ -14,13 +14,14 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 from local.aws import Aws
-from local.demonstration.hub import Hub
+from local.clients import Hub
 from local.place import HOST, REPOSITORY
 from local.sam_seed import EXAMPLES, Seeded, seeded
 from tests.stack.delivery_report import make_report
@@ -130,7 +131,7 @@ async def play(own: RunningStack) -> Seeded:
 
         ids = work.message_ids
         nothing_failed: dict[str, Any] = {"batchItemFailures": []}
-        async with Hub(own.base_url, work.project.project_id, work.project.token) as hub:
+        async with Hub(replace(own.description, project_id=work.project.project_id, token=work.project.token)) as hub:
             # Requests do what they ask for
             assert (await body("control-http-create-queue", 200))["queue"]["name"] == "orders"
             assert [each["name"] for each in (await body("control-http-list-queues", 200))["queues"]] == ["shop"]
@@ -236,7 +237,7 @@ def test_every_event_does_something_and_everything_is_accounted_for(
     assert not hold.release(own.aws)
 
     async def settled() -> bool:
-        async with Hub(own.base_url, work.project.project_id, work.project.token) as hub:
+        async with Hub(replace(own.description, project_id=work.project.project_id, token=work.project.token)) as hub:
             found = {
                 name: await tries(hub, "once" if name == "errors" else "shop", message_id)
                 for name, message_id in work.message_ids.items()
