@@ -6,6 +6,7 @@ docs/deploy.md, each in both directions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -198,18 +199,25 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
 
 
 def documented() -> str:
-    """The table as docs/deploy.md shows it."""
-    lines = ["| command | rights, by what they are on |", "|---|---|"]
+    """The table as docs/deploy.md shows it, without what every command needs, or each that is in the audit trail."""
+    lines = ["| commands | rights, by what they are on |", "|---|---|"]
+    alike: dict[str, list[str]] = {}
     for command, rights in RIGHTS.items():
-        by_resource: dict[str, list[str]] = {}
-        for right in rights:
-            by_resource.setdefault(right.resource, []).append(right.action)
-        parts = [f"{resource}: {_together(actions)}" for resource, actions in by_resource.items()]
-        lines.append(f"| `{command}` | {'; '.join(parts)} |")
+        own = [each for each in rights if each not in _FINDS + _KEEPS]
+        alike.setdefault("; ".join(_by_resource(own)) or "none", []).append(f"`{command}`")
+    lines += [f"| {', '.join(commands)} | {rights} |" for rights, commands in alike.items()]
+    kept = ", ".join(f"`{command}`" for command, rights in RIGHTS.items() if not set(_KEEPS) <= set(rights))
+    lines += ["", f"Without a right on the audit trail's objects: {kept}."]
     return "\n".join(lines) + "\n"
 
 
-def _together(actions: list[str]) -> str:
-    """``dynamodb:GetItem, PutItem``."""
-    service = actions[0].partition(":")[0]
-    return f"`{service}:{', '.join(dict.fromkeys(each.partition(':')[2] for each in actions))}`"
+def _by_resource(rights: Sequence[Right]) -> list[str]:
+    """What may be done with what; resources with which the same may be done stand together."""
+    actions: dict[tuple[str, str], dict[str, None]] = {}
+    for right in rights:
+        service, _, action = right.action.partition(":")
+        actions.setdefault((right.resource, service), {})[action] = None
+    alike: dict[str, list[str]] = {}
+    for (resource, service), named in actions.items():
+        alike.setdefault(f"`{service}:{', '.join(named)}`", []).append(resource)
+    return [f"{', '.join(resources)}: {each}" for each, resources in alike.items()]
