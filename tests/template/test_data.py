@@ -91,8 +91,13 @@ def test_own_key_reaches_everything_that_rests() -> None:
     (topic,) = of_type("AWS::SNS::Topic").values()
     assert resolved(topic, HasKmsKey=False)["KmsMasterKeyId"] == {"Ref": "WebhooksKey"}
     assert resolved(topic, HasKmsKey=True)["KmsMasterKeyId"] == KEY
-    for own in of_type("AWS::KMS::Key").values():
-        assert own["EnableKeyRotation"] is True
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_the_own_key_rotates_only_if_wanted_as_that_costs(wanted: bool) -> None:
+    (own,) = of_type("AWS::KMS::Key").values()
+    assert resolved(own, RotatesKey=wanted)["EnableKeyRotation"] is wanted
+    assert parameter("KeyRotation")["Default"] == "false"
 
 
 @pytest.mark.parametrize("name", BUCKETS)
