@@ -9,6 +9,7 @@ from functools import cached_property
 from random import Random
 from typing import ClassVar
 
+from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import Message
 from pushhub.engine.projects.projects import Projects
@@ -275,7 +276,7 @@ class World(ABC):
     def _body(self, message: Message) -> bytes:
         """The bytes of a stored message."""
         if message.body is not None:
-            return message.body
+            return plain(message.body)
         ref = message.body_ref
         assert ref is not None
         stored = self._account.s3.objects["BodiesBucket", ref.key]

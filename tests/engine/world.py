@@ -20,6 +20,7 @@ from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.backoff import RetryPolicy
 from pushhub.engine.model.catalogue import chunks_of
 from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
@@ -250,7 +251,7 @@ class World:
 
     def _bytes(self, message: Message) -> bytes:
         if message.body is not None:
-            return message.body
+            return plain(message.body)
         assert message.body_ref is not None
         return self.bodies.get(message.body_ref)
 

@@ -16,6 +16,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.observability import telemetry
 from pushhub.cloud.settings import MissingSettingError, Settings
+from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.project import Project
@@ -98,7 +99,7 @@ def test_a_failed_first_attempt_waits_in_the_retry_queue_and_ends_in_the_error_q
     [error] = (
         whole().part(Ironmq).ports.pull.peek(PROJECT, failed.pull_uid, count=10, now=whole().engine.ports.clock.now())
     )
-    told = json.loads(error.message.body or b"")
+    told = json.loads(plain(error.message.body or b""))
     assert (told["source_msg_id"], told["subscribers"][0]["code"]) == (message_id, 503)
     assert queue.name == told["queue"]
 

@@ -16,6 +16,7 @@ from tests.fakes.alerts import FakeAlertLevels
 from tests.fakes.telemetry import FakeTelemetry
 from tests.ironmq.api.hub import Hub
 
+from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Alert
 from pushhub.ironmq.alerts import Alerts, Fired, reached
@@ -181,7 +182,7 @@ def test_alerts_can_be_pushed() -> None:
     hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told"}])
     hub.post("q", "x")
     [message] = hub.world.messages.all_messages()
-    assert json.loads(message.body or b"")["source_queue"] == "q"
+    assert json.loads(plain(message.body or b""))["source_queue"] == "q"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pushhub.engine.model.deflated import Deflated, plain, stored_as
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import BodyRef, Message, Ordering
 from pushhub.engine.model.work import (
@@ -50,6 +51,29 @@ def an_order(body: bytes | None = b"x", *, subscriber_id: str = "s0", **more: An
 def test_an_order_comes_out_as_it_went_in(body: bytes, header: str) -> None:
     order = an_order(body, headers={"X-Kind": header.encode(errors="replace").decode()})
     assert WorkOrder.decode(order.encode()) == order
+
+
+@pytest.mark.parametrize("body", [b'{"items":[' + b'{"id":1,"title":"lamp"},' * 200 + b"0]}", bytes(3_000)])
+def test_an_order_carries_a_compressed_body_as_it_is_stored(body: bytes) -> None:
+    # Given a message whose body is stored compressed
+    stored = stored_as(body)
+    assert isinstance(stored, Deflated)
+    message = replace(a_message(b""), body=stored, body_size=len(body))
+    # When its order goes through the queue
+    order = WorkOrder.carrying(message, "s0")
+    back = WorkOrder.decode(order.encode())
+    # Then the order is shorter than with the body, which comes out of it exactly
+    assert back == order
+    assert len(order.encode()) < len(WorkOrder.carrying(replace(message, body=body), "s0").encode())
+    assert back.message is not None
+    assert plain(back.message.body or b"") == body
+
+
+@pytest.mark.parametrize("content", ["%", 7, None, "eA"])
+def test_an_order_whose_compressed_body_is_damaged_is_none(content: object) -> None:
+    told = json.loads(an_order(b"x").encode()) | {"body_deflated": content}
+    with pytest.raises(ValueError):
+        WorkOrder.decode(json.dumps(told))
 
 
 def test_a_claim_check_a_round_and_hops_come_through() -> None:

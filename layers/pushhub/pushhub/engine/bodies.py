@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import MessageNotFound
+from pushhub.engine.model.deflated import plain
 
 if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
@@ -16,9 +17,10 @@ def body_of(message: Message, bodies: BodyStore) -> bytes:
 
     Raises:
         MessageNotFound: The bytes are gone because the message expired.
+        Unreadable: They are not what the hub stored.
     """
     if message.body is not None:
-        return message.body
+        return plain(message.body)
     if message.body_ref is None:
         raise MessageNotFound
     return bodies.get(message.body_ref)

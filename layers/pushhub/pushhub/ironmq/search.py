@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
 from pushhub.engine.model.catalogue import DAY_MS, KEPT_DAYS, LEFT_OUT, Place, excerpt, place_of, sought
+from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.search import field_values, index_entries
 from pushhub.ironmq.lookup import Lookup, entry_of
 from pushhub.ironmq.model.finding import LOOKS_MS, Hit, Hits
@@ -131,7 +132,7 @@ class Search(Component):
         keys = {each.key.message for each in deliveries}
         stored = self.messages.messages([*keys])
         return {
-            key.message_id: field_values(queue.search_fields, message.body or b"", message.headers)
+            key.message_id: field_values(queue.search_fields, plain(message.body or b""), message.headers)
             for key, message in stored.items()
         }
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds, derived_message_id
 from pushhub.engine.component import Component
+from pushhub.engine.model.deflated import stored_as, stored_size
 from pushhub.engine.ports import BodyStore, Once
 
 if TYPE_CHECKING:
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.acceptance.ports import Workers
+    from pushhub.engine.model.deflated import StoredBody
     from pushhub.engine.model.message import BodyRef, Message
 
 INLINE_BODY_LIMIT = 8_192
-"""Bodies up to this many bytes are stored in the table with their message, larger ones in the bodies bucket."""
+"""Bodies that take up to this many bytes, compressed if that helps, are stored in the table with their message, larger
+ones in the bodies bucket.
+"""
 
 ID_ROUNDS = 5
 """How often new ids are tried when one is already taken by another message."""
@@ -35,11 +39,12 @@ class PlacedBody:
     """A body that is stored, or small enough to be stored with its message.
 
     Attributes:
-        inline: The bytes, or None when they are stored at ``ref``.
-        ref: Claim-check, or None when the bytes are in ``inline``.
+        inline: As it is stored with its message, or None when the bytes are stored at ``ref``.
+        ref: Claim-check, or None when the body is in ``inline``.
+        size: Bytes that were posted.
     """
 
-    inline: bytes | None
+    inline: StoredBody | None
     ref: BodyRef | None
     size: int
 
@@ -122,13 +127,14 @@ class AcceptBodies(Accept):
 
     def placed(self, project_id: str, bodies: Sequence[bytes]) -> list[PlacedBody]:
         """Write those bodies that are large, all into one object."""
-        large = [each for each in bodies if len(each) > INLINE_BODY_LIMIT]
+        kept = [(each, stored_as(each)) for each in bodies]
+        large = [body for body, stored in kept if stored_size(stored) > INLINE_BODY_LIMIT]
         refs = iter(self._bodies.put(project_id, large, self._clock.now()) if large else ())
         return [
-            PlacedBody(inline=None, ref=next(refs), size=len(each))
-            if len(each) > INLINE_BODY_LIMIT
-            else PlacedBody(inline=each, ref=None, size=len(each))
-            for each in bodies
+            PlacedBody(inline=None, ref=next(refs), size=len(body))
+            if stored_size(stored) > INLINE_BODY_LIMIT
+            else PlacedBody(inline=stored, ref=None, size=len(body))
+            for body, stored in kept
         ]
 
 

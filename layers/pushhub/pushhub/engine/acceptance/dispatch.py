@@ -10,6 +10,7 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.engine.acceptance.first_orders import first_order
 from pushhub.engine.component import Component
 from pushhub.engine.model.backoff import MAX_DELAY_MS
+from pushhub.engine.model.deflated import stored_size
 from pushhub.engine.model.delivery import opening, schedule
 
 if TYPE_CHECKING:
@@ -112,4 +113,6 @@ def _size(message: Message) -> int:
     targets = 16 * len(message.subscriber_ids) if message.unicast else 0
     headers = sum(len(name) + len(value) for name, value in message.headers.items())
     traced = 0 if message.trace is None else len(message.trace.text)
-    return _ORDER_BYTES + targets + headers + traced + (0 if message.body is None else len(message.body) * 4 // 3)
+    return (
+        _ORDER_BYTES + targets + headers + traced + (0 if message.body is None else stored_size(message.body) * 4 // 3)
+    )

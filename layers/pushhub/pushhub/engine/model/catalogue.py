@@ -14,11 +14,15 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.errors import Unreadable
 from pushhub.base.json_text import NotJson, read_words
 from pushhub.base.nesting import is_deeper
+from pushhub.engine.model.deflated import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pushhub.engine.model.deflated import StoredBody
 
 DAY_MS = 86_400_000
 
@@ -66,7 +70,7 @@ class Accepted:
         queue: Name of its queue, also of an internal one.
         queue_uid: Generation of the queue; of a pull queue, of its messages.
         accepted_at: Epoch milliseconds.
-        body: Its body; None if that is stored elsewhere, and so not read.
+        body: Its body as it is stored with it; None if that is stored elsewhere, and so not read.
     """
 
     project: str
@@ -74,7 +78,7 @@ class Accepted:
     queue_uid: str
     message_id: str
     accepted_at: int
-    body: bytes | None = field(repr=False)
+    body: StoredBody | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +155,7 @@ def _chunk(project: str, day: int, name: str, part: Sequence[Accepted]) -> Chunk
     having: dict[int, list[int]] = defaultdict(list)
     seen: list[Seen] = []
     for number, each in enumerate(part):
-        values, whole = ((), False) if each.body is None else values_of(each.body)
+        values, whole = _values(each.body)
         for value in (*values, *(() if whole else (LEFT_OUT,))):
             having[digest(project, value)].append(number)
         seen.append(
@@ -177,6 +181,16 @@ def digest(project: str, value: str) -> int:
     """
     told = f"{project}\0{value.strip().casefold()}"
     return int.from_bytes(hashlib.sha256(told.encode(errors="surrogatepass")).digest()[:4])
+
+
+def _values(body: StoredBody | None) -> tuple[Sequence[str], bool]:
+    if body is None:
+        return (), False
+    try:
+        return values_of(plain(body))
+    except Unreadable:
+        # Whoever looks for it reads the message, and is told so there.
+        return (), False
 
 
 def values_of(body: bytes) -> tuple[Sequence[str], bool]:

@@ -10,6 +10,7 @@ from pushhub.engine.model.keys import DeliveryKey, MessageKey
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pushhub.engine.model.deflated import StoredBody
     from pushhub.engine.model.eager import Eager
     from pushhub.engine.model.trace import Trace
 
@@ -89,8 +90,10 @@ class Message:
         queue: Name of the queue it was posted to.
         queue_uid: Generation of that queue (a queue deleted and created again has another).
         message_id: See :mod:`pushhub.base.ids`.
-        body: The bytes, or None when they are stored at ``body_ref``.
-        body_ref: Claim check, or None when the bytes are in ``body``.
+        body: The body as it is stored with the message (:mod:`pushhub.engine.model.deflated`), or None when it is
+            stored at ``body_ref``. Whoever wants its bytes calls :func:`pushhub.engine.bodies.body_of`.
+        body_ref: Claim check, or None when ``body`` is the body.
+        body_size: Bytes that were posted.
         accepted_at: Epoch milliseconds of acceptance.
         due_at: Epoch milliseconds from which it may be delivered (``accepted_at`` + delay).
         expires_at: Epoch milliseconds from which it counts as expired.
@@ -109,7 +112,7 @@ class Message:
     queue: str
     queue_uid: str
     message_id: str
-    body: bytes | None
+    body: StoredBody | None
     body_ref: BodyRef | None = None
     body_size: int
     headers: Mapping[str, str] = field(default_factory=dict)

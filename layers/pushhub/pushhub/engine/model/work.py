@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base import json_text
+from pushhub.engine.model.deflated import Deflated, StoredBody
 from pushhub.engine.model.keys import Addressee, DeliveryKey
 from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message, Ordering
 from pushhub.engine.model.trace import Trace
@@ -154,7 +155,7 @@ class WorkOrder:
             raise ValueError(f"not a work order: {error!r}") from error
 
 
-_BODIES = ("body", "body_base64", "body_ref")
+_BODIES = ("body", "body_base64", "body_deflated", "body_ref")
 """Fields of an order that can hold its message's body; only one of them is set. The order for a message that was
 deleted before it was dispatched has none, so the message is read, and found to be gone.
 """
@@ -189,14 +190,23 @@ def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
         ref = message.body_ref
         fields["body_ref"] = [ref.key, ref.offset, ref.length]
     elif message.body is not None:
-        text = _as_text(message.body)
-        fields |= {"body_base64": base64.b64encode(message.body).decode()} if text is None else {"body": text}
+        fields |= _carried_body(message.body)
     return fields
 
 
+def _carried_body(body: StoredBody) -> dict[str, str]:
+    if isinstance(body, Deflated):
+        return {"body_deflated": base64.b64encode(body.content).decode()}
+    text = _as_text(body)
+    return {"body_base64": base64.b64encode(body).decode()} if text is None else {"body": text}
+
+
 def _message(fields: Mapping[str, Any], key: DeliveryKey) -> Message:
-    body: bytes | None = None
-    if "body" in fields:
+    body: StoredBody | None = None
+    if "body_deflated" in fields:
+        content = base64.b64decode(fields["body_deflated"], validate=True)
+        body = Deflated(content, int(fields["body_size"]))
+    elif "body" in fields:
         body = fields["body"].encode()
     elif "body_base64" in fields:
         body = base64.b64decode(fields["body_base64"], validate=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import replace
 
 from pushhub.cloud.table import Item, number, text, texts
@@ -10,6 +9,7 @@ from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.eager import Eager
 from pushhub.engine.model.message import DESCENDANTS, KEPT_AFTER_EXPIRY_MS, BodyRef, Message, Ordering
 from pushhub.engine.model.trace import Trace
+from pushhub.engine.store._bodies import decode_body, encode_body
 
 KEPT_AFTER_EXPIRY_S = KEPT_AFTER_EXPIRY_MS // 1000
 """Seconds that an item outlives its message before the table's TTL may remove it."""
@@ -26,7 +26,7 @@ def encode_fields(message: Message) -> Item:
         "ttl": number(message.expires_at // 1000 + KEPT_AFTER_EXPIRY_S),
     }
     if message.body is not None:
-        item["body"] = {"B": message.body}
+        item |= encode_body(message.body)
     if message.body_ref is not None:
         item["body_key"] = text(message.body_ref.key)
         item["body_offset"] = number(message.body_ref.offset)
@@ -63,10 +63,6 @@ def encode_fields(message: Message) -> Item:
 @decodes
 def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) -> Message:
     """The message from an item or a stream image; in the latter, binary values are base64 text."""
-    body: bytes | None = None
-    if "body" in item:
-        stored = item["body"]["B"]
-        body = base64.b64decode(stored) if isinstance(stored, str) else bytes(stored)
     body_size = int(item["body_size"]["N"])
     body_ref: BodyRef | None = None
     if "body_key" in item:
@@ -76,7 +72,7 @@ def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) 
         queue=item["queue"]["S"],
         queue_uid=queue_uid,
         message_id=message_id,
-        body=body,
+        body=decode_body(item, body_size),
         body_ref=body_ref,
         body_size=body_size,
         headers={name: value["S"] for name, value in item.get("headers", {"M": {}})["M"].items()},

@@ -15,7 +15,9 @@ from pushhub.cloud.documents import AS_IT_IS, NONE, Document, Kind, read_by
 from pushhub.cloud.records import Record, choice
 from pushhub.cloud.table import Item, number, text, texts
 from pushhub.cloud.unreadable import decodes
+from pushhub.engine.model.deflated import plain, stored_as
 from pushhub.engine.model.message import BodyRef
+from pushhub.engine.store._bodies import decode_body, encode_body
 from pushhub.hub.model.filters import Filter, MatchRule, Operator
 from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
 from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, OpenRequest, RecordedAnswer
@@ -171,8 +173,9 @@ def encode_answer(recorded: RecordedAnswer) -> Item:
         "finished_at": number(answer.finished_at),
         "bytes_out": number(answer.bytes_out),
         "bytes_in": number(answer.bytes_in),
-        "body": {"B": answer.body},
+        "body_size": number(len(answer.body)),
     }
+    item |= encode_body(stored_as(answer.body))
     if recorded.expires_at is not None:
         item["ttl"] = number(recorded.expires_at // 1000 + ANSWER_KEPT_S)
     return item
@@ -185,7 +188,7 @@ def decode_answer(item: Item) -> RecordedAnswer:
         status_code=int(item["code"]["N"]),
         message=item["message"]["S"],
         error_class=item["error_class"]["S"],
-        body=bytes(item["body"]["B"]),
+        body=plain(decode_body(item, int(item["body_size"]["N"])) or b""),
         headers=json_text.stored(item["headers"]["S"]),
         started_at=int(item["started_at"]["N"]),
         finished_at=int(item["finished_at"]["N"]),
