@@ -85,7 +85,26 @@ def _message_or_delivery(item: Item, project: str) -> object:
     from pushhub.engine.store.dynamodb_messages import _DELETED, _decode_either  # noqa: PLC0415
 
     del project
-    return None if _DELETED in item else _decode_either(item)
+    return None if _DELETED in item else _opened(_decode_either(item))
+
+
+def _pull_message(item: Item, project: str) -> object:
+    from pushhub.ironmq.store._pull_items import decode_pull_message  # noqa: PLC0415
+
+    del project
+    held = decode_pull_message(item)
+    _opened(held.message)
+    return held
+
+
+def _opened(stored: object) -> object:
+    """What was read: a message whose compressed body nobody can open would be tried until it expires."""
+    from pushhub.engine.model.deflated import plain  # noqa: PLC0415
+    from pushhub.engine.model.message import Message  # noqa: PLC0415
+
+    if isinstance(stored, Message) and stored.body is not None:
+        plain(stored.body)
+    return stored
 
 
 def _queue(item: Item, project: str) -> object:
@@ -139,7 +158,7 @@ READERS: dict[str, tuple[Reads, ...]] = {
         Reads("[0-9]+#[0-9]+", f"[0-9]+#{_P}#.+", _by(f"{_ENGINE}.dynamodb_schedule:_decode_entry")),
     ),
     "PullTable": (
-        Reads(f"{_P}#.+#.+", "M", _by(f"{_IRON}._pull_items:decode_pull_message")),
+        Reads(f"{_P}#.+#.+", "M", _pull_message),
         Reads(f"{_P}#.+#!levels", "LEVELS", _by(f"{_IRON}.dynamodb_alert_levels:decode")),
         Reads(f"{_P}#.+#.+", ".+"),
     ),

@@ -22,6 +22,7 @@ from pushhub.base.json_text import Verbatim
 from pushhub.cloud.table import Item, number, text
 from pushhub.engine.model.catalogue import Seen
 from pushhub.engine.model.circuit import Health
+from pushhub.engine.model.deflated import Deflated
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.flow import Terms
 from pushhub.engine.model.keys import DeliveryKey
@@ -76,6 +77,7 @@ FIXED: dict[tuple[type, str], Any] = {
     # A message knows the length of its body, wherever that is stored.
     (Message, "body_size"): 9_000,
     (BodyRef, "length"): 9_000,
+    (Deflated, "size"): 9_000,
     # Positions of a backlog rise, and a bucket has two bytes.
     (Backlog, "returned"): (Entry(3, 7), Entry(400, 65_535)),
     (Consumer, "unacknowledged"): (Entry(5, 0), Entry(70_000, 12)),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from tests.engine.world import World, subscribers
 from tests.fakes import Crash, Fault, FaultPlan, Reply
+from tests.fakes.large_bodies import large_body
 
 from pushhub.base.errors import HubError
 from pushhub.engine.model.deflated import plain
@@ -18,6 +19,7 @@ from pushhub.engine.model.queue import Subscriber
 
 HEALTHY, FLAKY, DEAD = "https://healthy.example/", "https://flaky.example/", "https://dead.example/"
 SLOW = "https://slow.example/"
+LARGE = large_body(10_000)
 
 
 def play(plan: FaultPlan) -> tuple[World, list[str]]:
@@ -34,7 +36,7 @@ def play(plan: FaultPlan) -> tuple[World, list[str]]:
     world.sender.script(DEAD, Reply(error_class="timeout", message="timed out"))
     world.sender.script(SLOW, Reply(status_code=200, takes_ms=5000))
     accepted: list[str] = []
-    for queue, body in [("q", b"one"), ("q", b"2" * 10_000), ("patient", b"three"), ("patient", b"four")]:
+    for queue, body in [("q", b"one"), ("q", LARGE), ("patient", b"three"), ("patient", b"four")]:
         try:
             accepted += world.post(queue, body)
         except (Crash, HubError):
@@ -81,7 +83,7 @@ def everything_accepted_ended_well(world: World, accepted: list[str], told: str)
         if message.queue == "q":
             # The error message and the copy exist exactly once, however often they were made
             assert [each["source_msg_id"] for each in errors].count(message_id) == 1, told
-            body = plain(message.body) if message.body is not None else b"2" * 10_000
+            body = plain(message.body) if message.body is not None else LARGE
             assert copies.count(body) == 1, told
     assert world.push_queue.dead == world.retry_queue.dead == world.slow_queue.dead == world.errors_queue.dead == [], (
         told

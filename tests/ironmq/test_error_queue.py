@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import Fault, FaultPlan
+from tests.fakes.large_bodies import large_body
 from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.message import BodyRef, NewMessage
@@ -85,7 +86,7 @@ def test_errors_about_errors_do_not_grow_without_end(kind: str) -> None:
 def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> None:
     # Given a delivery that is exhausted when the bytes of its message are no longer there
     world = failing_world("q")
-    [message_id] = world.post("q", b"x" * 10_000)
+    [message_id] = world.post("q", large_body(10_000))
     world.dispatch_only()
     [received] = world.push_queue.receive()
     assert world.push.run([received], source=world.push_queue, remaining_ms=lambda: 10**6) == set()
@@ -159,7 +160,7 @@ def test_error_messages_that_cannot_be_written_come_again(call: str) -> None:
 def test_large_bodies_are_in_memory_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(error_queue, "TOGETHER_BYTES", 50_000)
     world = failing_world("q")
-    world.post("q", *[b"x" * 20_000] * 5)
+    world.post("q", *[large_body(20_000)] * 5)
     writes: list[int] = []
     real = world.bodies.put
 

@@ -10,6 +10,7 @@ from tests.fakes import (
     Fault,
     FaultPlan,
 )
+from tests.fakes.large_bodies import large_body
 from tests.fakes.ports import FakePorts
 
 from pushhub.base.errors import Conflict, Contended, Unavailable
@@ -22,7 +23,7 @@ from pushhub.ironmq.post import Post
 from pushhub.ironmq.wiring import Ironmq
 
 PROJECT = "p"
-SMALL, LARGE = b"s" * INLINE_BODY_LIMIT, b"l" * (INLINE_BODY_LIMIT + 1)
+SMALL, LARGE = large_body(INLINE_BODY_LIMIT), large_body(INLINE_BODY_LIMIT + 1, seed=1)
 
 
 class Hub:

@@ -12,6 +12,7 @@ from tests.contract.test_every_stored_field import FIXED
 
 from pushhub.cloud.table import Item
 from pushhub.engine.model.circuit import Health
+from pushhub.engine.model.deflated import stored_as
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
@@ -35,6 +36,9 @@ _BESIDE = {
 """What a store writes beside what its encoder makes."""
 _QUEUE = {"queue": {"S": "q"}}
 _HEAD = {"uid": {"S": "u"}, **{name: {"N": "1"} for name in ("sequence", "size", "ceiling", "reserved_at", "version")}}
+
+_BODY = {(Message, "body"): stored_as(b"nine letters" * 750)}
+"""One that can be opened, and is as long as its message says."""
 
 ENCODERS: dict[tuple[str, str], tuple[type, Callable[[Any], Item]]] = {
     ("ConfigTable", "QUEUE#.*"): (Queue, encode_queue),
@@ -61,7 +65,7 @@ def content(table: str, pk: str, sk: str) -> dict[str, Any]:
         return _HEAD
     for (where, key), (kind, encode) in ENCODERS.items():
         if where == table and re.fullmatch(key, sk):
-            value: Any = Filler(0, FIXED).record(kind)
+            value: Any = Filler(0, FIXED | _BODY).record(kind)
             value = replace(value, **{each.name: each.value for each in defaults(kind)})
             attributes = {name: each for name, each in encode(value).items() if name not in ("pk", "sk")}
             return attributes | _BESIDE.get((where, key), {})

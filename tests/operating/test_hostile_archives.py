@@ -78,6 +78,16 @@ def archive(mover: Mover) -> Archive:
     return Archive(mover)
 
 
+_UNOPENED: dict[str, Any] = {
+    "kind": {"S": "message"},
+    "queue": {"S": "q"},
+    **{each: {"N": "600"} for each in ("body_size", "accepted_at", "due_at", "expires_at", "ttl", "reserved_count")},
+    "place": {"S": "0#1"},
+    "deflated": {"B": "eNqrVspIzcnJBwAGLAIV"},
+}
+"""A message whose body is compressed, but not by a hub."""
+
+
 def _of(project: str) -> dict[str, tuple[str, str, str, dict[str, Any]]]:
     return {
         "a note of slow subscribers without one": ("ScheduleTable", "SLOW", f"1#{project}#q", {}),
@@ -90,6 +100,8 @@ def _of(project: str) -> dict[str, tuple[str, str, str, dict[str, Any]]]:
         "a queue without fields": ("ConfigTable", f"P#{project}", "QUEUE#x", {}),
         "an alert without settings": ("ConfigTable", "ALERTS", f"{project}#1", {}),
         "a message without fields": ("MessagesTable", f"{project}#u#9", "M", {"kind": {"S": "message"}}),
+        "a body that nobody can open": ("MessagesTable", f"{project}#u#9", "M", _UNOPENED),
+        "a pulled body that nobody can open": ("PullTable", f"{project}#u#9", "M", _UNOPENED),
         "another's list": ("MessagesTable", f"{project}#u#9", "K", {"unsettled_queue": {"S": f"{OTHER}#u"}}),
         "a kind of nobody": ("ConfigTable", f"P#{project}", "NEW#x", {}),
         "another's message": ("MessagesTable", f"{OTHER}#u#9", "M", {}),
@@ -215,6 +227,7 @@ def test_whatever_stores_read_is_read_by_the_import() -> None:
     apart = {
         *("_decode_position", "decode_connection", "decode_candidate", "decode_fields", "decode_delivery"),
         *("decode_message", "decode_positions", "decode_parameter", "_decode_eager", "_decode"),
+        "decode_body",
         "_decode_health",
     }
     # Then the module of the import names each

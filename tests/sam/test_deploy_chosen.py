@@ -22,6 +22,7 @@ import pytest
 from cli.__main__ import run
 from cli.erasing import SETTLED_MS
 from cli.rights import RIGHTS
+from tests.fakes.large_bodies import large_text
 from tests.sam.conftest import (
     STACK,
     Deployment,
@@ -214,10 +215,10 @@ def test_messages_go_through_the_versions_that_are_live(
     # When a message is posted
     name = queue_name()
     deployment.call("PUT", f"/{name}", push_queue(f"{sink.url}/live"))
-    deployment.call("POST", f"/{name}/messages", {"messages": [{"body": "x" * 20_000}]})
+    deployment.call("POST", f"/{name}/messages", {"messages": [{"body": large_text(20_000)}]})
     # Then it arrives
     [received] = sink.wait_for(1, WAIT_SECONDS)
-    assert received.body == b"x" * 20_000
+    assert received.body == large_text(20_000).encode()
     # And when the alias goes to a new version and, as docs/deploy.md says, back by hand
     push = deployment.outputs["PushFunctionName"]
     former = functions.get_alias(FunctionName=push, Name="live")["FunctionVersion"]
@@ -371,7 +372,7 @@ def test_every_command_does_its_work_with_the_rights_of_the_role_alone(
         emulator=deployment.emulator, outputs={}, base_url=deployment.base_url, project_id=project, token=token
     )
     owner.call("PUT", "/held", push_queue(f"{sink.url}/held"))
-    [message_id] = owner.call("POST", "/held/messages", {"messages": [{"body": "y" * 20_000}]})["ids"]
+    [message_id] = owner.call("POST", "/held/messages", {"messages": [{"body": large_text(20_000)}]})["ids"]
     sink.wait_for(1, WAIT_SECONDS)
     hour = iso_time(SystemClock().now())[:13].replace("T", "/hour=")
     line = {"record_id": "1", "kind": "accepted", "project": project, "queue": "held", "message_id": message_id}

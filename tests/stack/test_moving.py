@@ -27,6 +27,7 @@ import pytest
 import requests
 from cli.erasing import SETTLED_MS
 from local.place import REPOSITORY
+from tests.fakes.large_bodies import large_text
 from tests.fakes.private_keys import identity
 from tests.hostile import BEHAVIOURS, Authority, HostileEndpoint, Peer, Received
 from tests.stack.delivery_report import REPORT_PYTHON, report_on
@@ -339,7 +340,7 @@ def test_a_project_moves_to_another_stack_and_nothing_is_lost_sent_twice_or_left
         tenant.publish(*range(SHARE))
         [later] = shop.queues.post("owed", "for hours later", delay=7200)
         shop.post("owed", OWED, delay=DELAY_S)
-        shop.post("owed", OWED, "big-{} " + "x" * 9_000, delay=DELAY_S)
+        shop.post("owed", OWED, "big-{} " + large_text(9_000), delay=DELAY_S)
         step("all posted")
         # When it is suspended, and what came due since then waits in the backlog of its subscriber
         cli(stack, "projects", "suspend", tenant.project_id)

@@ -8,10 +8,12 @@ import pytest
 from tests.contract.samples import message
 from tests.fakes import FakeClock
 from tests.fakes.body_store import FakeBodyStore
+from tests.fakes.large_bodies import large_body
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import derived_message_id
 from pushhub.engine.acceptance.accept import ID_ROUNDS, INLINE_BODY_LIMIT, Accept, AcceptBodies, Ids, PlacedBody
+from pushhub.engine.model.deflated import plain, stored_size
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.ports import Once
 
@@ -67,7 +69,7 @@ def test_ids_rise_and_a_process_asks_for_its_number_once() -> None:
 def test_large_bodies_lie_in_one_object_and_small_ones_with_their_messages() -> None:
     clock, store = FakeClock(), FakeBodyStore()
     accept = AcceptBodies(Ids(workers=Workers(), clock=clock), bodies=store, clock=clock)
-    small, large = b"s" * INLINE_BODY_LIMIT, b"l" * (INLINE_BODY_LIMIT + 1)
+    small, large = large_body(INLINE_BODY_LIMIT), large_body(INLINE_BODY_LIMIT + 1)
     placed = accept.placed("p", [large, small, large + b"2"])
     [key] = store.objects
     assert placed == [
@@ -79,6 +81,21 @@ def test_large_bodies_lie_in_one_object_and_small_ones_with_their_messages() -> 
     # And if none is large, nothing is written
     assert accept.placed("p", [small]) == [PlacedBody(inline=small, ref=None, size=8192)]
     assert [*store.objects] == [key]
+
+
+def test_a_large_body_that_compressed_is_small_lies_with_its_message() -> None:
+    # Given a large body that takes little room once it is compressed, and one that is too large to try
+    clock, store = FakeClock(), FakeBodyStore()
+    accept = AcceptBodies(Ids(workers=Workers(), clock=clock), bodies=store, clock=clock)
+    body, larger = b"many words " * 3_000, b"many words " * 10_000
+    # When they are placed
+    [one, other] = accept.placed("p", [body, larger])
+    # Then the first is kept as it is stored, and nothing of it is written elsewhere
+    assert one.inline is not None
+    assert stored_size(one.inline) < INLINE_BODY_LIMIT
+    assert (plain(one.inline), one.ref, one.size) == (body, None, len(body))
+    assert (other.inline, other.size) == (None, len(larger))
+    assert [*store.objects.values()] == [larger]
 
 
 @pytest.mark.parametrize("taken", [0, 1, ID_ROUNDS - 1])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.engine.world import PROJECT, World, subscribers
+from tests.fakes.large_bodies import large_body
 
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
@@ -19,7 +20,7 @@ from pushhub.engine.model.records import record_of_acceptance, record_of_deliver
 from pushhub.engine.records.rebuild import BODY_LOST, Rebuild, Rebuilt
 
 A, B = "https://a.example/in", "https://b.example/in"
-LARGE = b"x" * 9_000
+LARGE = large_body(9_000)
 """A body large enough for the bodies bucket."""
 HOUR = 3600
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import Fault, FaultPlan
+from tests.fakes.large_bodies import large_text
 from tests.ironmq.api.hub import Hub
 
 from pushhub.base.errors import Unavailable
@@ -565,12 +566,12 @@ def test_dead_letters_move_when_they_are_reserved_too_often(hub: Hub) -> None:
 
 def test_a_dead_letter_starts_its_time_anew(hub: Hub) -> None:
     hub.make("q", message_expiration=60, dead_letter={"queue_name": "dead", "max_reservations": 1})
-    hub.post("q", "x" * 10_000)
+    hub.post("q", large_text(10_000))
     hub.reserve("q", timeout=1)
     hub.world.clock.advance(seconds=30)
     assert hub.reserve("q") == []
     hub.world.clock.advance(seconds=100)
-    assert [each["body"] for each in hub.reserve("dead")] == ["x" * 10_000]
+    assert [each["body"] for each in hub.reserve("dead")] == [large_text(10_000)]
 
 
 def test_a_batch_is_answered_as_far_as_it_fits_and_the_rest_goes_back(hub: Hub) -> None:
@@ -776,7 +777,7 @@ def test_taking_for_good_loses_nothing_when_a_deletion_fails(fault: Fault, at: i
 def test_an_answer_that_comes_too_late_for_the_gateway_hands_nothing_out(hub: Hub) -> None:
     # Given a message whose body takes 15 seconds to read, twice over, on a queue that allows one reservation
     hub.make("q", dead_letter={"queue_name": "dead", "max_reservations": 1})
-    hub.post("q", "x" * 10_000, "y" * 10_000)
+    hub.post("q", large_text(10_000), large_text(10_000, seed=1))
     bodies = hub.world.bodies
     real = bodies.get
 
@@ -829,7 +830,7 @@ def test_what_was_reserved_before_a_call_failed_is_answered(fault: Fault) -> Non
 
 
 def test_a_message_whose_bytes_are_gone_does_not_block_the_queue(hub: Hub) -> None:
-    hub.post("q", "x" * 10_000)
+    hub.post("q", large_text(10_000))
     hub.post("q", "next")
     hub.world.bodies.objects.clear()
     assert [each["body"] for each in hub.call("GET", "/queues/q/messages?n=2").body["messages"]] == ["next"]

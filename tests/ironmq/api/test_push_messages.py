@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.engine.world import PROJECT, World
 from tests.fakes import Fault, FaultPlan, Reply
+from tests.fakes.large_bodies import large_text
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub, Result
 
 from pushhub.base.ports import PushRequest
@@ -631,7 +632,7 @@ def test_deleting_what_was_delivered_or_given_up_takes_it_away_with_its_body(
     # Given two settled messages of one post, with bodies in the table or in the bodies bucket
     world.sender.script(A, answer)
     hub.make_push("q", A, retries=0, error_queue="failed")
-    first, second = hub.post("q", "x" * size, "y" * size)
+    first, second = hub.post("q", large_text(size), large_text(size, seed=1))
     world.run(seconds=5)
     before = world.messages.all_deliveries()
     # When one is deleted
@@ -703,7 +704,7 @@ def test_a_deletion_that_failed_half_way_is_finished_by_the_next(call: str, faul
     world.sender.script(A, 500)
     hub.make_push("q", A, B, retries_delay=10)
     world.sender.script(B, 500)
-    [message_id] = hub.post("q", "x" * 10_000)
+    [message_id] = hub.post("q", large_text(10_000))
     world.run(seconds=1)
     path = f"/queues/q/messages/{message_id}"
     assert hub.struck(plan, "messages", "bodies").call("DELETE", path).status == 500
