@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from .cells import WHO
 from .history import history_of
@@ -31,16 +31,35 @@ ANOMALY: Final = StructType(
 )
 """Columns of an anomaly; ``score`` tells by how much more than its usual spread the value is off, for ranking."""
 
+SLOT_S: Final = 300
+"""A slot: five minutes."""
+
+SLOT: Final = StructType(
+    [
+        *(StructField(name, StringType()) for name in (*WHO, "subscriber")),
+        StructField("slot", TimestampType()),
+        StructField("tried", LongType()),
+        StructField("failed", LongType()),
+    ]
+)
+"""Columns of a slot."""
+
 LEAST_ALIKE: Final = {"project": 3, "hub": 5}
 """How many subscribers must keep quiet all day, and three of five, to make it a holiday: of one project, of all."""
 
-MOST: Final = 0.6
+MOST: Final = 0.2
 """The share of a project's subscribers that something must happen to at once to be the project's."""
+
+AT_ONCE: Final = timedelta(hours=2)
+"""How far apart the same thing may begin for them."""
+
+Day = tuple[str, int]
+"""In which way many may have kept a day (:func:`.judging.quiet_days`), and the day since 1970."""
 
 Whole = tuple[tuple[str, ...], Sequence[Sequence[int]], Sequence[Sequence[int]]]
 """A subscriber: the columns that name it, and the rows of :func:`.history.history_of`."""
 
-Told = tuple[tuple[str, ...], list[tuple[Any, ...]], dict[int, bool]]
+Told = tuple[tuple[str, ...], list[tuple[Any, ...]], dict[Day, bool]]
 """A subscriber by the same columns, its events, and the days on which it did or did not keep quiet."""
 
 
@@ -50,7 +69,7 @@ def anomalies(
     """All anomalies, with the columns of :data:`ANOMALY`.
 
     Args:
-        slots: See :func:`.rhythm.slots_of`.
+        slots: See :func:`slots_of`.
         hours: See :func:`.cells.hourly`, with the days of the baseline.
         holidays: Days on which nobody has to come. Those that a project or the hub keeps together are found without.
     """
@@ -96,7 +115,7 @@ def told_of(subscribers: Iterable[Whole], since: datetime, until: datetime, holi
 
 
 def _said_once(found: Iterable[dict[str, Any]], sizes: Mapping[str, int]) -> list[dict[str, Any]]:
-    """What happens to most subscribers of a project at once, in the same direction, as one finding of the project.
+    """What happens to many subscribers of a project at once, in the same direction, as one finding of the project.
 
     Args:
         sizes: How many subscribers of each project were judged.
@@ -106,23 +125,27 @@ def _said_once(found: Iterable[dict[str, Any]], sizes: Mapping[str, int]) -> lis
         alike.setdefault((row["project"], row["anomaly"], row["value"] < row["expected"]), []).append(row)
     said: list[dict[str, Any]] = []
     for (project, _, _), rows in alike.items():
-        for at_once in _at_once(rows):
-            whom = {(row["queue"], row["subscriber_id"]) for row in at_once}
-            many = len(whom) >= max(LEAST_ALIKE["project"], MOST * sizes[project])
-            said += [_of_project(at_once, len(whom), sizes[project])] if many else at_once
+        many = max(LEAST_ALIKE["project"], MOST * sizes[project])
+        left = rows
+        while len(crowd := _crowd(left)) >= many:
+            said.append(_of_project(crowd, len(crowd), sizes[project]))
+            left = [row for row in left if not any(row is each for each in crowd)]
+        said += left
     return said
 
 
-def _at_once(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Events with some moment in common, together."""
-    together: list[dict[str, Any]] = []
-    for row in sorted(rows, key=lambda each: (each["started_at"], each["ended_at"])):
-        if together and row["started_at"] >= min(each["ended_at"] for each in together):
-            yield together
-            together = []
-        together.append(row)
-    if together:
-        yield together
+def _crowd(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The most events that began together and have some moment in common, one of each subscriber."""
+
+    def with_this(one: dict[str, Any]) -> list[dict[str, Any]]:
+        together: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in rows:
+            near = abs(row["started_at"] - one["started_at"]) <= AT_ONCE
+            if near and row["started_at"] < one["ended_at"] and one["started_at"] < row["ended_at"]:
+                together.setdefault((row["queue"], row["subscriber_id"]), row)
+        return list(together.values())
+
+    return max(map(with_this, rows), key=len, default=[])
 
 
 def _of_project(rows: Sequence[dict[str, Any]], many: int, of: int) -> dict[str, Any]:
@@ -154,10 +177,10 @@ def _judges(since: datetime, until: datetime) -> Callable[[Iterable[Whole]], Ite
     return judged
 
 
-def _quiet(judged: Iterable[Told]) -> Iterator[tuple[str, int, int, int]]:
+def _quiet(judged: Iterable[Told]) -> Iterator[tuple[str, Day, int, int]]:
     """By project and day: how many kept quiet of how many that are usually busy then."""
-    kept: Counter[tuple[str, int]] = Counter()
-    asked: Counter[tuple[str, int]] = Counter()
+    kept: Counter[tuple[str, Day]] = Counter()
+    asked: Counter[tuple[str, Day]] = Counter()
     for who, _, days in judged:
         for day, quiet in days.items():
             asked[who[0], day] += 1
@@ -165,9 +188,9 @@ def _quiet(judged: Iterable[Told]) -> Iterator[tuple[str, int, int, int]]:
     return ((*each, kept[each], asked[each]) for each in asked)
 
 
-def _holidays(quiet: Iterable[tuple[str, int, int, int]], given: Sequence[date]) -> dict[str | None, set[int]]:
+def _holidays(quiet: Iterable[tuple[str, Day, int, int]], given: Sequence[date]) -> dict[str | None, set[int]]:
     """Days since 1970 by project; those of everybody under None."""
-    by_project: dict[str | None, dict[int, tuple[int, int]]] = {None: {}}
+    by_project: dict[str | None, dict[Day, tuple[int, int]]] = {None: {}}
     for project, day, kept, asked in quiet:
         for whose in (project, None):
             days = by_project.setdefault(whose, {})
@@ -198,3 +221,28 @@ def _kept(holidays: dict[str | None, set[int]]) -> Callable[[Told], list[tuple[A
 
 def _moment(second: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second)
+
+
+def slots_of(records: DataFrame) -> DataFrame:
+    """First tries of each subscriber in each five minutes in which it had some: how many were ``tried``,
+    how many ``failed``.
+
+    The retries of a delivery that fails are left out: they would count one failure many times.
+    """
+    begin = F.floor(F.unix_timestamp("at") / SLOT_S) * SLOT_S
+    return (
+        records.where((F.col("kind") == "attempt") & (F.col("attempt") == 1))
+        .select(
+            *WHO,
+            F.coalesce("subscriber", F.lit("")).alias("subscriber"),
+            F.timestamp_seconds(begin).alias("slot"),
+            (F.col("verdict") == "failed").cast("long").alias("fails"),
+        )
+        .groupBy(*WHO, "slot")
+        .agg(
+            F.max("subscriber").alias("subscriber"),
+            F.count(F.lit(1)).alias("tried"),
+            F.sum("fails").alias("failed"),
+        )
+        .select(*SLOT.fieldNames())
+    )

@@ -194,7 +194,7 @@ def expected(history: History, local: Ints) -> Floats:
     """
     counts = history.tried
     week = usual_week(counts, local)
-    due = week[local % WEEK]
+    due = _either_clock(week, local, counts)
     day = local // DAY - local[0] // DAY
     days = int(day[-1]) + 1
     known = np.nan_to_num(due)
@@ -213,6 +213,19 @@ def expected(history: History, local: Ints) -> Floats:
         levels[each] = np.median(ratio[past])
     levels[since:] = present_level(ratio[before])
     return np.asarray(due * levels[day])
+
+
+def _either_clock(week: Floats, local: Ints, counts: Floats) -> Floats:
+    """What is due by hour. On the day on which the clock changes, which has 23 or 25 hours, nobody knows at which hour
+    it did, so each is compared with the clock that it fits.
+    """
+    due: Floats = week[local % WEEK]
+    for change in np.flatnonzero(np.diff(local) != 1) + 1:
+        day = slice(int(change), int(change) + DAY)
+        before = week[(local[change - 1] + 1 + np.arange(len(local[day]))) % WEEK]
+        fits = np.abs(counts[day] - before) < np.abs(counts[day] - due[day])
+        due[day] = np.where(fits, before, due[day])
+    return due
 
 
 def present_level(ratios: Floats) -> float:

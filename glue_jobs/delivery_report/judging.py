@@ -126,7 +126,17 @@ class Judgement:
     """
 
     events: list[Event]
-    days: dict[int, bool]
+    days: dict[tuple[str, int], bool]
+
+
+LESS = 0.75
+"""What part of the usual is clearly less, if many have no more on the same day."""
+
+CHRONIC = 0.1
+"""The usual share of failures from which on a subscriber fails all the time."""
+
+FAR, ALL = 2.5, 0.9
+"""How many times its usual share one that fails all the time must fail to be told of, or what share in any case."""
 
 
 def judge(history: History) -> Judgement:
@@ -138,9 +148,20 @@ def judge(history: History) -> Judgement:
     silent = silences(history, due)
     odd = [each for each in volumes(history, due) if each.value >= each.expected or not _meets(each, silent)]
     return Judgement(
-        events=[*failures(history, local), *silent, *odd, *latencies(history, local), *flapping(history)],
+        events=[*_sick(history, local), *silent, *odd, *latencies(history, local)],
         days=quiet_days(history, due),
     )
+
+
+def _sick(history: History, local: Ints) -> list[Event]:
+    """Failures and flapping; of one that always fails, whose share jumps from hour to hour, once and only what is far
+    from that.
+    """
+    usual, found = _usual_share(history), failures(history, local)
+    if usual is None or usual[0] < CHRONIC:
+        return [*found, *flapping(history)]
+    clear = [each for each in found if each.value >= min(FAR * each.expected, ALL)]
+    return [max(clear, key=lambda each: each.score)] if clear else []
 
 
 def failures(history: History, local: Ints) -> list[Event]:
@@ -550,9 +571,10 @@ def _meets(event: Event, others: list[Event]) -> bool:
     return any(event.begin < each.end and event.end > each.begin for each in others)
 
 
-def quiet_days(history: History, due: Floats) -> dict[int, bool]:
-    """Of each day of the report on which the subscriber is usually busy, while on some others of the week it is not:
-    whether it kept quiet from morning to evening. Many that do so on the same day keep a holiday.
+def quiet_days(history: History, due: Floats) -> dict[tuple[str, int], bool]:
+    """Of each day of the report on which the subscriber is usually busy: whether it had clearly less than usual from
+    morning to evening (``less``); and of those that rest on some days of the week, whether it kept quiet (``rest``).
+    Many that do so on the same day keep a holiday.
     """
     usual = np.nan_to_num(due)
     number = history.begin + np.arange(len(usual))
@@ -560,12 +582,13 @@ def quiet_days(history: History, due: Floats) -> dict[int, bool]:
     turn = np.exp(2j * np.pi * (np.arange(DAY) + 0.5) / DAY)
     noon = np.angle((np.bincount(number % DAY, weights=usual, minlength=DAY) * turn).sum()) / (2 * np.pi) * DAY % DAY
     day = (number - int(noon) + DAY // 2) // DAY
-    made: dict[int, bool] = {}
+    made: dict[tuple[str, int], bool] = {}
     totals = np.bincount(day - day[0], weights=usual)
     whole = np.flatnonzero(np.bincount(day - day[0]) == DAY)
     busy = float(totals[whole].max(initial=0.0))
-    if busy < 5 or not (totals[whole[-7:]] < 0.5 * busy).any():
+    if busy < 5:
         return made
+    rests = bool((totals[whole[-7:]] < 0.5 * busy).any())
     for each in whole:
         if (each + day[0] + 1) * DAY <= history.begin + history.since or totals[each] < 0.7 * busy:
             continue
@@ -573,7 +596,10 @@ def quiet_days(history: History, due: Floats) -> dict[int, bool]:
         due_then, seen = usual[of_day], history.tried[of_day]
         half = int(np.searchsorted(np.cumsum(due_then), due_then.sum() / 2)) + 1
         parts = ((seen[:half], due_then[:half]), (seen[half:], due_then[half:]))
-        made[int(each + day[0])] = all(part.sum() <= 0.5 * wanted.sum() for part, wanted in parts)
+        most = max(part.sum() / wanted.sum() for part, wanted in parts if wanted.sum())
+        made["less", int(each + day[0])] = bool(most <= LESS)
+        if rests:
+            made["rest", int(each + day[0])] = bool(most <= 0.5)
     return made
 
 
@@ -625,11 +651,11 @@ def excused(begin: int, end: int, holidays: set[int]) -> bool:
     return inside >= 0.8 * (end - begin)
 
 
-def common_holidays(quiet: dict[int, tuple[int, int]], least: int) -> set[int]:
+def common_holidays(quiet: dict[tuple[str, int], tuple[int, int]], least: int) -> set[int]:
     """Days on which so many kept quiet that it must have been a holiday.
 
     Args:
-        quiet: By day: how many kept quiet of how many.
+        quiet: By what :func:`quiet_days` tells of a day: how many kept quiet of how many.
         least: How many it takes.
     """
-    return {day for day, (kept, asked) in quiet.items() if kept >= least and kept >= 0.6 * asked}
+    return {day for (_, day), (kept, asked) in quiet.items() if kept >= least and kept >= 0.6 * asked}

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench import records_anomalies_foreign as foreign
 from bench.records_anomalies import labelled, measure, precision, recall, whole
 from bench.records_anomalies import rows_of as labelled_rows
-from glue_jobs.delivery_report.anomalies import anomalies, told_of
+from glue_jobs.delivery_report.anomalies import SLOT, anomalies, slots_of, told_of
 from glue_jobs.delivery_report.cells import HOURLY
-from glue_jobs.delivery_report.rhythm import SLOT, slots_of
 from pyspark.sql import SparkSession
 from tests.glue.frames import records_frame, rows_frame, rows_of
 from tests.glue.lives import MINUTE, NOON, Lives
@@ -71,6 +71,13 @@ def test_a_labelled_set_is_told_and_little_else() -> None:
     scores = measure(201, every=4)
     assert recall(scores) >= 0.85, [text for each in scores.values() for text in each.missed]
     assert precision(scores) >= 0.93, [text for each in scores.values() for text in each.wrong]
+
+
+def test_of_a_foreign_set_most_is_told_and_little_else() -> None:
+    # Made from docs/report.md alone; a seed that nothing was changed after
+    scores = foreign.judged(foreign.world(171))
+    assert recall(scores) >= 0.9, [text for each in scores.values() for text in each.missed]
+    assert precision(scores) >= 0.9, [text for each in scores.values() for text in each.wrong]
 
 
 def test_spark_tells_what_the_functions_tell(spark: SparkSession) -> None:
@@ -134,6 +141,30 @@ def test_what_happens_to_most_of_a_project_at_once_is_one_finding_of_the_project
     assert rows["p", "erp"]["started_at"] >= TODAY + 11 * HOUR
 
 
+def test_a_burst_that_a_fifth_of_a_project_shows_is_the_projects() -> None:
+    # Given thirty subscribers of which seven get three times as much from about two o'clock on, some an hour later
+    def busy(begin: int, end: int) -> Callable[[datetime], Hour]:
+        return lambda moment: {"tried": 360} if TODAY + begin * HOUR <= moment < TODAY + end * HOUR else {}
+
+    # (each is called by its function, so all are made before)
+    spans = [(14, 18)] * 4 + [(15, 18)] * 3 + [(0, 0)] * 23
+    # Then it is told once
+    (row,) = told(*(subscriber(each) for each in [busy(*span) for span in spans]))
+    assert (row["anomaly"], row["subscriber"], row["subscriber_id"]) == ("volume", "7 of 30 subscribers", None)
+    # But not of as many to whom the same happens at other times
+    apart = [busy(3 * n, 3 * n + 3) for n in range(7)]
+    assert len(told(*(subscriber(each) for each in [*apart, *(busy(0, 0) for _ in range(23))]))) == 7
+
+
+def test_one_that_fails_all_the_time_is_told_of_once_and_when_much_more_fails() -> None:
+    # Given one of whose tries a fifth fail, and two fifths for some hours on two days
+    bad = {TODAY + each * HOUR for each in (-30, -29, -28, 3, 4, 5)}
+    assert told(subscriber(lambda moment: {"failed": 48 if moment in bad else 24})) == []
+    # Then it is told when nearly all fail, once
+    (row,) = told(subscriber(lambda moment: {"failed": 115 if moment in bad else 24}))
+    assert row["anomaly"] == "failures"
+
+
 def test_time_outs_are_failures_and_no_latency() -> None:
     # Given an hour in which five of forty time out, so that the p95 of attempts is the time-out
     late = TODAY + 9 * HOUR
@@ -163,6 +194,19 @@ def test_a_changed_clock_is_no_news(at_hour: int) -> None:
             return None
         return {"tried": count(900 if local.hour == 12 else 90)}
 
+    assert told(subscriber(each)) == []
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_day_of_23_or_25_hours_is_one_of_its_clock(by: int) -> None:
+    # Given a batch from two to four each night, and a clock that changes at one o'clock of ours on the last Sunday
+    change = datetime(2026, 11, 15, 1, tzinfo=UTC)
+
+    def each(moment: datetime) -> Hour:
+        local = moment + 2 * HOUR if moment < change else moment + (2 + by) * HOUR
+        return {"tried": 900 if 2 <= local.hour < 4 else 30}
+
+    # Then the night that has the batch three times, or once, is none to tell of
     assert told(subscriber(each)) == []
 
 
