@@ -6,7 +6,7 @@ from typing import Final
 
 WANTED: Final = (
     *("matplotlib", "contourpy", "cycler", "fonttools", "kiwisolver", "packaging", "pillow", "pyparsing"),
-    *("python-dateutil", "six"),
+    *("python-dateutil", "six", "duckdb"),
 )
 """What the job needs and Glue does not have, each with what it needs itself."""
 AT_HAND: Final = ("numpy",)

@@ -25,6 +25,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StructField, StructType
 
+from .arguments import BadInput
 from .deliveries import IDENTITY, delivery_rows
 from .files import Stored, as_json, from_json, listed, read_text, remove, remove_file, write_text
 from .schema import CURATED, SETTLED
@@ -172,7 +173,7 @@ def advance(
     ended = F.col("state").isin(*SETTLED)
     open_still = ((F.col("owed") > 0) | (F.col("acceptances") == 0)) & ~ended
     lingers = F.col("settled_at") >= F.lit(end - LINGER)
-    of_a_finding = rows.join(F.broadcast(named), ["project", "queue", "delivery_id"], "left_semi")
+    of_a_finding = rows.join(named, ["project", "queue", "delivery_id"], "left_semi")
     keep = rows.where(open_still | lingers).unionByName(of_a_finding).where(~settled).select(*IDENTITY).distinct()
     folder = f"{layout.open}/{day}"
     _remove(layout, [day])
@@ -233,7 +234,7 @@ def settled_by_hand(layout: Layout) -> tuple[list[dict[str, str]], list[date]]:
     ``delivery_id``) and lost states (``lost``).
 
     Raises:
-        ValueError: A line is neither.
+        BadInput: A line is neither.
     """
     deliveries: list[dict[str, str]] = []
     lost: list[date] = []
@@ -248,7 +249,7 @@ def settled_by_hand(layout: Layout) -> tuple[list[dict[str, str]], list[date]]:
                 else:
                     deliveries.append({each: str(said[each]) for each in ("project", "queue", "delivery_id")})
             except (KeyError, TypeError, ValueError) as error:
-                raise ValueError(f"{layout.settled}/{name}, line {number}: {error!r}") from error
+                raise BadInput(f"{layout.settled}/{name}, line {number}: {error!r}") from error
     return deliveries, lost
 
 

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
-from .percentiles import at_levels, bucket_of, regrouped, rolled_up
+from .driver import columns, total
+from .percentiles import bucket_of, rolled_up
 
 WHO: Final = ("project", "queue", "subscriber_id")
 
 NAMES: Final = ("subscriber", "dialect")
 """A subscriber's name and protocol; a group keeps one of each."""
-
-OWN: Final = "own"
-"""The level of the hub's own messages, see :func:`is_own`."""
 
 OWN_QUEUES: Final = "ironmq/"
 """How the names of their queues begin."""
@@ -29,6 +27,19 @@ ROUTED_QUEUE: Final = "hub/incoming"
 
 COPY_QUEUES: Final = "hub/"
 """How the names of the queues of such copies begin."""
+
+IS_ROUTED: Final = f"(coalesce(queue, '') = '{ROUTED_QUEUE}')"
+"""Whether something is about a hub message as it was posted; in Spark and on the driver, as those that follow."""
+
+IS_COPY: Final = f"(coalesce(queue, '') LIKE '{COPY_QUEUES}%' AND NOT {IS_ROUTED})"
+"""Whether something is about a hub message as a service gets it; it was posted once, for all of them."""
+
+IS_OWN: Final = f"(coalesce(queue, '') LIKE '{OWN_QUEUES}%' OR {IS_ROUTED})"
+"""Whether something is about a message of the hub's own, for a project: a notification of an alert, spans, or a hub
+message on its way to the hub's router, which is nobody's subscriber.
+
+The proof and the bill count those; what tells owners of their traffic does not (docs/decisions/interfaces.md).
+"""
 
 LARGEST: Final = "longest_ms"
 PERCENTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
@@ -43,9 +54,30 @@ CELL: Final = StructType(
         StructField("hour", TimestampType()),
         StructField("bucket", IntegerType()),
         *(StructField(name, LongType()) for name in (*_SUMS, "duration_ms", "longest_ms")),
+        StructField("waited", IntegerType()),
+        StructField("longest_wait_ms", LongType()),
     ]
 )
-"""Columns of a cell; ``duration_ms`` is the sum of its attempts, ``longest_ms`` their maximum."""
+"""Columns of a cell; ``duration_ms`` is the sum of its attempts, ``longest_ms`` their maximum. Of polls, ``waited`` is
+the bucket of the waits before them, ``longest_wait_ms`` the longest.
+"""
+
+_TOOK: Final = "verdict IN ('delivered', 'reserved', 'poll')"
+
+OUTCOMES: Final = {
+    "attempts": "attempts",
+    "delivered": "CASE WHEN verdict = 'delivered' THEN attempts ELSE 0 END",
+    "reserved": "CASE WHEN verdict = 'reserved' THEN attempts ELSE 0 END",
+    "failed": "CASE WHEN verdict = 'failed' THEN attempts ELSE 0 END",
+    "polls": "CASE WHEN kind = 'poll' THEN attempts ELSE 0 END",
+    "first_attempts": "first_attempts",
+    "first_won": f"CASE WHEN {_TOOK} THEN first_attempts ELSE 0 END",
+    "parks": "parks",
+    "bytes_out": "bytes_out",
+    "bytes_in": "bytes_in",
+    "busy_ms": "duration_ms",
+}
+"""What is added up over cells, by name."""
 
 HOURLY: Final = StructType(
     [
@@ -77,13 +109,14 @@ def attempt_cells(records: DataFrame) -> DataFrame:
             F.coalesce("status_code", F.lit(0)).alias("status_code"),
             F.date_trunc("hour", "at").alias("hour"),
             bucket_of(F.col("duration_ms")).alias("bucket"),
+            F.when(F.col("kind") == "poll", F.col("wait_before_ms")).alias("wait"),
             (F.col("attempt") == 1).cast("long").alias("first"),
             F.coalesce("scheduled", F.lit(False)).cast("long").alias("in_index"),
             "bytes_out",
             "bytes_in",
             "duration_ms",
         )
-        .groupBy(*_TEXTS, "status_code", "hour", "bucket")
+        .groupBy(*_TEXTS, "status_code", "hour", "bucket", bucket_of(F.col("wait")).alias("waited"))
         .agg(
             F.count(F.lit(1)).alias("attempts"),
             F.sum("first").alias("first_attempts"),
@@ -92,119 +125,71 @@ def attempt_cells(records: DataFrame) -> DataFrame:
             F.sum("bytes_in").alias("bytes_in"),
             F.sum("duration_ms").alias("duration_ms"),
             F.max("duration_ms").alias("longest_ms"),
+            F.max("wait").alias("longest_wait_ms"),
         )
         .select(*CELL.fieldNames())
     )
 
 
-def outcome_sums(cells: DataFrame) -> dict[str, Column]:
-    """What is added up over cells, by name; over coarser cells, in which outcomes are columns already, just these."""
-    names = [name for name in HOURLY.fieldNames() if name not in (*WHO, "hour", *NAMES, LARGEST, *PERCENTILES)]
-    if "verdict" not in cells.columns:
-        return {name: F.col(name) for name in names}
-    attempts, verdict = F.col("attempts"), F.col("verdict")
-    took = verdict.isin("delivered", "reserved", "poll")
-    return {
-        "attempts": attempts,
-        "delivered": F.when(verdict == "delivered", attempts).otherwise(0),
-        "reserved": F.when(verdict == "reserved", attempts).otherwise(0),
-        "failed": F.when(verdict == "failed", attempts).otherwise(0),
-        "polls": F.when(F.col("kind") == "poll", attempts).otherwise(0),
-        "first_attempts": F.col("first_attempts"),
-        "first_won": F.when(took, F.col("first_attempts")).otherwise(0),
-        "parks": F.col("parks"),
-        "bytes_out": F.col("bytes_out"),
-        "bytes_in": F.col("bytes_in"),
-        "busy_ms": F.col("duration_ms"),
-    }
-
-
-def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+def summed(cells: str, keys: tuple[str, ...]) -> str:
     """Attempts of each group: how many, how they ended, percentiles of their time, bytes.
 
     ``attempts`` counts polls too; ``first_won`` are first attempts that the subscriber took for good or reserved (202).
     ``busy_ms`` is the time spent in them.
 
     Args:
-        cells: See :func:`attempt_cells`; or coarser ones, in which outcomes are columns.
-    """
-    return rolled_up(
-        cells,
-        keys,
-        sums=outcome_sums(cells),
-        count="attempts",
-        largest=LARGEST,
-        wanted=PERCENTILES,
-        kept=[name for name in NAMES if name in cells.columns],
-    )
-
-
-def is_own() -> Column:
-    """Whether something is about a message of the hub's own, for a project: a notification of an alert, spans, or a
-    hub message on its way to the hub's router, which is nobody's subscriber.
-
-    The proof and the bill count those; what tells owners of their traffic does not (docs/decisions/interfaces.md).
-    """
-    return F.coalesce("queue", F.lit("")).startswith(OWN_QUEUES) | is_routed()
-
-
-def is_routed() -> Column:
-    """Whether something is about a hub message as it was posted."""
-    return F.coalesce(F.col("queue") == ROUTED_QUEUE, F.lit(False))
-
-
-def is_copy() -> Column:
-    """Whether something is about a hub message as a service gets it; it was posted once, for all of them."""
-    return F.coalesce(F.col("queue").startswith(COPY_QUEUES), F.lit(False)) & ~is_routed()
-
-
-def attempt_levels(cells: DataFrame) -> DataFrame:
-    """:func:`summed` of three groupings in one pass, told apart by ``level``: ``overall``, by ``subscriber``,
-    by ``hour``; and of the hub's own messages :data:`OWN`, by subscriber.
-
-    Args:
         cells: See :func:`attempt_cells`.
     """
-    levels = {"overall": (), "subscriber": (*WHO, *NAMES), "hour": ("hour",)}
-    keys = ("level", *WHO, "hour")
-    each = at_levels(cells, levels, {OWN: levels["subscriber"]}, is_own())
-    coarser = regrouped(each, (*keys, *NAMES), sums=outcome_sums(cells), largest=LARGEST)
-    return summed(coarser, keys)
+    named = [name for name in NAMES if name not in keys]
+    return rolled_up(cells, keys, sums=OUTCOMES, count="attempts", largest=LARGEST, wanted=PERCENTILES, kept=named)
 
 
-def hourly(cells: DataFrame) -> DataFrame:
+def hourly(cells: str) -> str:
     """Attempts per project, queue, subscriber and hour, as :data:`HOURLY` lists the columns."""
-    return summed(cells, (*WHO, "hour")).select(*HOURLY.fieldNames())
+    return f"SELECT {', '.join(HOURLY.fieldNames())} FROM ({summed(cells, (*WHO, 'hour'))})"
 
 
-def failures_by_cause(cells: DataFrame, keys: tuple[str, ...] = ()) -> DataFrame:
+def failures_by_cause(cells: str, keys: tuple[str, ...] = ()) -> str:
     """Why attempts failed: the error class if there was no answer, otherwise the status.
 
     Args:
         cells: See :func:`attempt_cells`.
         keys: Columns to group by; none for everybody together.
     """
-    status = F.concat(F.lit("status "), F.col("status_code"))
-    cause = F.when(F.col("error_class") != "", F.col("error_class")).otherwise(status).alias("cause")
-    failed = cells.where(F.col("verdict") == "failed")
-    return failed.groupBy(*keys, cause).agg(F.sum("attempts").alias("attempts"))
+    cause = "CASE WHEN error_class <> '' THEN error_class ELSE 'status ' || status_code END"
+    return f"""
+        SELECT {columns(keys)}{cause} AS cause, {total("attempts", "attempts")} FROM {cells}
+        WHERE verdict = 'failed' GROUP BY ALL"""
 
 
-def usual_cause(cells: DataFrame) -> DataFrame:
+def usual_cause(cells: str) -> str:
     """The most frequent cause of each subscriber's failures."""
-    causes = failures_by_cause(cells, WHO).groupBy(*WHO).agg(F.max(F.struct("attempts", "cause")).alias("most"))
-    return causes.select(*WHO, F.col("most.cause").alias("cause"))
+    causes = failures_by_cause(cells, WHO)
+    return f"SELECT {columns(WHO)}arg_max(cause, (attempts, cause)) AS cause FROM ({causes}) GROUP BY ALL"
 
 
-def outcomes(cells: DataFrame) -> DataFrame:
+def outcomes(cells: str) -> str:
     """How attempts ended per project, queue and subscriber: status codes, and error classes where no answer came."""
-    return (
-        cells.groupBy(*WHO, "verdict", "status_code", "error_class")
-        .agg(
-            F.max("subscriber").alias("subscriber"),
-            F.sum("attempts").alias("attempts"),
-            F.min("hour").alias("first_hour"),
-            F.max("hour").alias("last_hour"),
-        )
-        .select(*WHO, "subscriber", "verdict", "status_code", "error_class", "attempts", "first_hour", "last_hour")
-    )
+    return f"""
+        SELECT {columns(WHO)}max(subscriber) AS subscriber, verdict, status_code, error_class,
+               {total("attempts", "attempts")}, min(hour) AS first_hour, max(hour) AS last_hour
+        FROM {cells} GROUP BY ALL"""
+
+
+def poll_waits(cells: str) -> str:
+    """How long the hub waited before each poll of an ``update_url``: count and percentiles, by subscriber."""
+    polls = f"(SELECT * REPLACE (waited AS bucket) FROM {cells} WHERE kind = 'poll')"
+    return waits(polls, "attempts", "longest_wait_ms")
+
+
+def waits(cells: str, count: str, largest: str) -> str:
+    """Times that somebody waited, by subscriber: count and percentiles.
+
+    Args:
+        cells: Counts per ``bucket``.
+        count: Column of how many a cell holds.
+        largest: Column of the longest of them.
+    """
+    wanted = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
+    told = rolled_up(cells, WHO, sums={"waits": count}, count=count, largest=largest, wanted=wanted)
+    return f"SELECT * RENAME ({largest} AS longest_ms) FROM ({told})" if largest != LARGEST else told

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -22,7 +22,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from pushhub.engine.model.record import NO_RECORDS
 
-from .days import name_files, named_files, read_files, remove_others, write_beside
+from .days import name_files, named_files, read_files, read_replaced, remove_others, write_beside
 from .files import Stored, as_json, listed, read_text, remove
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
 from .links import is_link, named_objects
@@ -38,8 +38,8 @@ FILE_BYTES = 256 * 1024 * 1024
 PARQUET_PER_GZIP = 1.3
 """Bytes of Parquet that a byte of gzip JSON lines becomes; measured in ``docs/figures/records.md``."""
 
-TASK_BYTES = 4 * 1024 * 1024
-"""Gzip JSON lines worth a task of their own: some seconds of parsing."""
+TASK_BYTES = 1024 * 1024
+"""Gzip JSON lines worth a task of their own: a second of parsing."""
 
 UNLISTED = "all objects (no list of them was kept)"
 """What is gone if not even a manifest says so."""
@@ -99,7 +99,8 @@ class DayIntake:
 def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[date]) -> list[DayIntake]:
     """Compact every day whose raw objects have changed, and empty days that have none any more.
 
-    Days are processed concurrently, each with as many tasks as it will have files, so nothing is shuffled.
+    All that have changed are parsed by one query, by as many tasks as it will make files of each day, so nothing is
+    shuffled.
 
     Args:
         records: Folder that holds ``dt=...``.
@@ -110,13 +111,10 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
     Raises:
         OSError: What was written of a day is not what can be read back.
     """
-
-    def one(day: date) -> tuple[DayIntake, dict[str, Stored], list[str]] | None:
-        return _compact_day(spark, f"{records}/dt={day}", layout, day)
-
-    with ThreadPoolExecutor(max_workers=max(1, spark.sparkContext.defaultParallelism)) as side_by_side:
-        done = [each for each in side_by_side.map(one, days) if each is not None]
-    there = {f"dt={intake.day}/{_below_day(intake.day, name)}" for intake, raw, _ in done for name in raw}
+    looked = [each for day in days if (each := _look_at(f"{records}/dt={day}", layout, day)) is not None]
+    changed = _parsed(spark, layout, [each for each in looked if each.changed])
+    done = [(changed[each.intake.day][0] if each.changed else each.intake, each.raw) for each in looked]
+    there = {f"dt={intake.day}/{_below_day(intake.day, name)}" for intake, raw in done for name in raw}
 
     def finished(intake: DayIntake, raw: Mapping[str, Stored]) -> DayIntake:
         unmet = {name: by for name, by in intake.links.items() if name not in there}
@@ -124,13 +122,13 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         erased = bool(left_by_erasures(records, intake.day))
         return _digested(replace(intake, links=unmet, erased=erased), raw)
 
-    made = {intake.day: files for intake, _, files in done if intake.objects and not intake.unchanged}
+    made = {day: files for day, (_, files) in changed.items()}
     if not made:
-        return [finished(intake, raw) for intake, raw, _ in done]
+        return [finished(intake, raw) for intake, raw in done]
     written = read_files(spark, layout.records, CURATED, [file for files in made.values() for file in files])
     used = _counted(written.groupBy("dt", "source"))
     whole_days = []
-    for intake, raw, files in done:
+    for intake, raw in done:
         if intake.day not in made:
             whole_days.append(finished(intake, raw))
             continue
@@ -148,7 +146,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         _replace_day(
             layout,
             intake.day,
-            files,
+            made[intake.day],
             Manifest(
                 rows=whole.used,
                 raw=raw,
@@ -163,6 +161,17 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         )
         whole_days.append(finished(whole, raw))
     return whole_days
+
+
+def read_records(spark: SparkSession, layout: Layout, date_from: date, date_to: date | None = None) -> DataFrame:
+    """The kept records of some days; see :func:`.days.read_replaced`."""
+    return read_replaced(spark, layout.records, CURATED, date_from, date_to)
+
+
+def newest_day(table: DataFrame) -> date | None:
+    """The last day of a table kept by day, from the names of its files; None when it has none."""
+    days = (re.search(r"/dt=(\d{4}-\d\d-\d\d)/", file) for file in table.inputFiles())
+    return max((date.fromisoformat(each[1]) for each in days if each), default=None)
 
 
 def left_by_erasures(records: str, day: date) -> dict[str, int]:
@@ -192,7 +201,8 @@ def replace_without_duplicates(
         OSError: What was written of the day is not what can be read back.
     """
     counts = Observation(f"once {day}")
-    files = write_beside(records.observe(counts, F.count(F.lit(1)).alias("rows")), layout.records, day)
+    counting = records.observe(counts, F.count(F.lit(1)).alias("rows")).withColumn("dt", F.lit(day))
+    files = write_beside(counting, layout.records, [day])[day]
     rows = counts.get["rows"]
     found = read_files(records.sparkSession, layout.records, CURATED, files).count()
     if found != rows:
@@ -214,10 +224,25 @@ def _replace_day(layout: Layout, day: date, files: Sequence[str], manifest: Mani
     write_manifest(folder, replace(manifest, files=files_of(folder, files)))
 
 
-def _compact_day(
-    spark: SparkSession, path: str, layout: Layout, day: date
-) -> tuple[DayIntake, dict[str, Stored], list[str]] | None:
-    """One day's result, its objects, and the files that were written if it has to be replaced."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looked:
+    """A day before anything is done about it.
+
+    Attributes:
+        path: Where its objects are.
+        raw: Its objects.
+        intake: What is known of it.
+        changed: Whether its objects have to be parsed.
+    """
+
+    path: str
+    raw: dict[str, Stored]
+    intake: DayIntake
+    changed: bool = False
+
+
+def _look_at(path: str, layout: Layout, day: date) -> _Looked | None:
+    """Compare a day's objects with what is kept of it; None if there are none and were none."""
     there, folder = listed(path), f"{layout.records}/dt={day}"
     raw = {name: stored for name, stored in there.items() if name.endswith(_OURS)}
     foreign = tuple(sorted(there.keys() - raw.keys()))
@@ -229,7 +254,7 @@ def _compact_day(
     spoiled = before is not None and any(kept.get(name) != stored for name, stored in before.files.items())
     gone = (before.gone | before.raw.keys()) - raw.keys() if before else frozenset()
     if before is not None and not spoiled and set(named) == vouched.keys() and before.raw == raw:
-        return replace(_as_noted(day, before, gone), foreign=foreign), raw, []
+        return _Looked(path=path, raw=raw, intake=replace(_as_noted(day, before, gone), foreign=foreign))
     if not raw:
         if before is None and not kept:
             return None
@@ -238,9 +263,10 @@ def _compact_day(
         remove(f"{layout.rejected}/dt={day}")
         gone = gone or frozenset({UNLISTED})
         _replace_day(layout, day, [], Manifest(gone=gone))
-        return DayIntake(day=day, gone=gone), raw, []
-    intake, files = _parse_day(spark, path, layout, day, raw)
-    return replace(intake, gone=gone, spoiled=spoiled, foreign=foreign), raw, files
+        return _Looked(path=path, raw=raw, intake=DayIntake(day=day, gone=gone))
+    size = sum(each.size for each in raw.values())
+    intake = DayIntake(day=day, objects=len(raw), bytes=size, gone=gone, spoiled=spoiled, foreign=foreign)
+    return _Looked(path=path, raw=raw, intake=intake, changed=True)
 
 
 def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
@@ -261,68 +287,77 @@ def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
     )
 
 
-def _parse_day(
-    spark: SparkSession, path: str, layout: Layout, day: date, raw: Mapping[str, Stored]
-) -> tuple[DayIntake, list[str]]:
-    """Read a day's objects, and write them beside what is kept of it: the files."""
-    counts = Observation(f"intake {day}")
+def _parsed(spark: SparkSession, layout: Layout, days: Sequence[_Looked]) -> dict[date, tuple[DayIntake, list[str]]]:
+    """Read the objects of some days, and write them beside what is kept of these: what was read, and the files."""
+    if not days:
+        return {}
+    counts = Observation("intake")
     file = F.col("_metadata.file_path")
     lines = (
         spark.read.schema(RAW)
         .options(columnNameOfCorruptRecord=CORRUPT, **_RAW_READER)
-        .json(path)
-        .withColumns({"source": _source(file), "rejection": rejection(_filed_under(file))})
-        .observe(counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"), _no_records())
+        .json([each.path for each in days])
+        .withColumns({"source": _source(file), "dt": _filed_under(file), "rejection": rejection(_filed_under(file))})
     )
-    size = sum(each.size for each in raw.values())
-    tasks = tasks_of(size, spark.sparkContext.defaultParallelism)
-    written = write_beside(usable(lines).coalesce(tasks), layout.records, day)
-    seen = counts.get
-    _keep_rejected(spark, path, f"{layout.rejected}/dt={day}", day, any_now=seen["rejected"] > 0)
-    found = _by_object(seen["no_records"])
-    of_streams = {source: tuple(each for each in ids if not is_link(each)) for source, ids in found.items()}
-    pulses = {source: ids for source, ids in of_streams.items() if ids}
-    read = seen["lines"] - sum(map(len, found.values()))
-    here = {f"dt={day}/{_below_day(day, name)}" for name in raw}
-    used = read - seen["rejected"]
-    _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(raw), seen["rejected"])
-    intake = DayIntake(
-        day=day,
-        objects=len(raw),
-        bytes=size,
-        lines=read,
-        used=used,
-        rejected=seen["rejected"],
-        pulses=pulses,
-        # Those that name an object of the same day say nothing that its listing does not.
-        links={name: by for name, by in named_objects(found).items() if name not in here},
+    of_days = [F.col("dt") == F.lit(each.intake.day) for each in days]
+    lines = lines.observe(
+        counts,
+        *(F.count(F.when(here, 1)).alias(f"lines_{number}") for number, here in enumerate(of_days)),
+        *(F.count(F.when(here, F.col("rejection"))).alias(f"rejected_{number}") for number, here in enumerate(of_days)),
+        _no_records(),
     )
-    return intake, written
+    tasks = tasks_of(sum(each.intake.bytes for each in days), spark.sparkContext.defaultParallelism)
+    written = write_beside(usable(lines).coalesce(tasks), layout.records, [each.intake.day for each in days])
+    seen, found = counts.get, _by_object(counts.get["no_records"])
+    parsed = {}
+    for number, each in enumerate(days):
+        day, rejected = each.intake.day, seen[f"rejected_{number}"]
+        _keep_rejected(spark, each.path, f"{layout.rejected}/dt={day}", day, any_now=rejected > 0)
+        own = found.get(f"{day}", {})
+        of_streams = {source: tuple(one for one in ids if not is_link(one)) for source, ids in own.items()}
+        read = seen[f"lines_{number}"] - sum(map(len, own.values()))
+        here = {f"dt={day}/{_below_day(day, name)}" for name in each.raw}
+        used = read - rejected
+        _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(each.raw), rejected)
+        intake = replace(
+            each.intake,
+            lines=read,
+            used=used,
+            rejected=rejected,
+            pulses={source: ids for source, ids in of_streams.items() if ids},
+            # Those that name an object of the same day say nothing that its listing does not.
+            links={name: by for name, by in named_objects(own).items() if name not in here},
+        )
+        parsed[day] = intake, written[day]
+    return parsed
 
 
 def tasks_of(size: int, cores: int) -> int:
-    """How many tasks parse a day, and so how many files it has: as few as make files of :data:`FILE_BYTES`, but as many
-    as there are cores if there is enough to do.
+    """How many tasks parse what has changed, and so how many files a day has at most: as few as make files of
+    :data:`FILE_BYTES`, but as many as there are cores if there is enough to do.
 
     Args:
-        size: Bytes of its objects.
+        size: Bytes of the objects.
     """
     return max(1, round(size * PARQUET_PER_GZIP / FILE_BYTES), min(cores, size // TASK_BYTES))
 
 
 def _no_records() -> Column:
-    """The pulses and links of a day, gathered while its lines pass by: one an object or less, so a text holds them."""
+    """The pulses and links, gathered while lines pass by: one an object or less, so a text holds them."""
     usable_line = F.col("kind").isin(*NO_RECORDS) & F.col("rejection").isNull()
-    named = F.when(usable_line, F.concat_ws("\t", "source", "record_id"))
+    named = F.when(usable_line, F.concat_ws("\t", "dt", "source", "record_id"))
     return F.array_join(F.collect_list(named), "\n").alias("no_records")
 
 
-def _by_object(lines: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+def _by_object(lines: str) -> dict[str, dict[str, tuple[str, ...]]]:
+    """By day and object."""
+    found: dict[str, dict[str, list[str]]] = {}
     for line in filter(None, lines.split("\n")):
-        source, _, record_id = line.partition("\t")
-        found.setdefault(source, []).append(record_id)
-    return {source: tuple(sorted(ids)) for source, ids in sorted(found.items())}
+        day, source, record_id = line.split("\t", 2)
+        found.setdefault(day, {}).setdefault(source, []).append(record_id)
+    return {
+        day: {source: tuple(sorted(ids)) for source, ids in sorted(objects.items())} for day, objects in found.items()
+    }
 
 
 def _filed_under(path: Column) -> Column:

@@ -16,9 +16,10 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from .cells import is_copy, is_routed
+from .cells import IS_COPY, IS_ROUTED
 from .compaction import DayIntake
 from .deliveries import IDENTITY, delivery_events
+from .driver import total
 from .findings import NAMED
 from .links import Missing
 from .pulses import Gap
@@ -113,29 +114,28 @@ def with_standing(
     )
 
 
-def balance(cells: DataFrame) -> DataFrame:
+def balance(cells: str) -> str:
     """One row per project and hour of acceptance: messages, deliveries owed, each standing, and whether it balances.
 
     Args:
         cells: See :func:`.traffic.fate_cells`.
     """
     # A hub message was posted once; once it is routed, its copies are what is owed.
-    routed = is_routed() & F.col("standing").isin(*SETTLED)
-    owing = F.when(routed, 0).otherwise(F.col("owing"))
-    counts = [F.sum(F.when(F.col("standing") == each, owing).otherwise(0)).alias(each) for each in STANDINGS]
-    counted = cells.groupBy("project", "hour").agg(
-        F.sum(F.when(is_copy(), 0).otherwise(F.col("messages"))).alias("messages"),
-        F.sum(F.when(routed, 0).otherwise(F.col("deliveries"))).alias("owed"),
-        *counts,
-        F.sum("unexpected").alias("unexpected"),
+    routed = f"({IS_ROUTED} AND standing IN {SETTLED})"
+    counts = ", ".join(
+        total(f"CASE WHEN standing = '{each}' AND NOT {routed} THEN owing ELSE 0 END", each) for each in STANDINGS
     )
-    accounted = sum((F.col(each) for each in STANDINGS if each != "missing"), start=F.lit(0))
-    return counted.withColumn("balanced", (F.col("owed") == accounted) & (F.col("unexpected") == 0)).select(
-        "project", "hour", "messages", "owed", *STANDINGS, "unexpected", "balanced"
-    )
+    accounted = " + ".join(each for each in STANDINGS if each != "missing")
+    return f"""
+        SELECT *, owed = {accounted} AND unexpected = 0 AS balanced FROM (
+            SELECT project, hour, {total(f"CASE WHEN {IS_COPY} THEN 0 ELSE messages END", "messages")},
+                   {total(f"CASE WHEN {routed} THEN 0 ELSE deliveries END", "owed")},
+                   {counts}, {total("unexpected", "unexpected")}
+            FROM {cells} GROUP BY project, hour
+        )"""
 
 
-def verdicts(balanced: DataFrame, findings: DataFrame) -> DataFrame:
+def verdicts(balanced: str, findings: str) -> str:
     """One row per project: its sums, and whether everything of it is accounted for.
 
     What a project may see of a report about all projects.
@@ -143,12 +143,19 @@ def verdicts(balanced: DataFrame, findings: DataFrame) -> DataFrame:
     Args:
         balanced: See :func:`balance`.
     """
-    sums = [F.sum(name).alias(name) for name in ("messages", "owed", *STANDINGS, "unexpected")]
-    unbalanced = F.sum((~F.col("balanced")).cast("long")).alias("unbalanced_hours")
-    breaches = findings.where((F.col("severity") == "breach") & F.col("project").isNotNull())
-    counted = breaches.groupBy("project").agg(F.count(F.lit(1)).alias("breaches"))
-    told = balanced.groupBy("project").agg(*sums, unbalanced).join(counted, "project", "full").na.fill(0)
-    return told.withColumn("conserved", (F.col("breaches") == 0) & (F.col("unbalanced_hours") == 0))
+    sums = ("messages", "owed", *STANDINGS, "unexpected")
+    zero = ", ".join(f"coalesce({name}, 0) AS {name}" for name in (*sums, "unbalanced_hours", "breaches"))
+    return f"""
+        SELECT *, breaches = 0 AND unbalanced_hours = 0 AS conserved FROM (
+            SELECT * REPLACE ({zero}) FROM (
+                SELECT project, {", ".join(total(name, name) for name in sums)},
+                       count(*) FILTER (NOT balanced) AS unbalanced_hours
+                FROM {balanced} GROUP BY project
+            ) FULL JOIN (
+                SELECT project, count(*) AS breaches FROM {findings}
+                WHERE severity = 'breach' AND project IS NOT NULL GROUP BY project
+            ) USING (project)
+        )"""
 
 
 def overdue_findings(standings: DataFrame) -> DataFrame:
@@ -184,7 +191,8 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     """
     named = suspects.select(*IDENTITY, F.date_trunc("hour", "accepted_at").alias("hour"), "acceptances")
     whom = suspects.select("project", "queue_uid", "message_id").distinct()
-    theirs = records.join(F.broadcast(whom), ["project", "queue_uid", "message_id"], "left_semi")
+    # Few as a rule, and then Spark hands them to every task; on the night on which a stream was lost, they are many.
+    theirs = records.join(whom, ["project", "queue_uid", "message_id"], "left_semi")
     events = delivery_events(theirs)
     asked = F.col("kind").isin("attempt", "poll")
     wins = (asked & (F.col("verdict") == "delivered")) | F.col("kind").isin("acknowledged", "delivered")

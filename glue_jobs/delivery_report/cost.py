@@ -2,56 +2,48 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import Final
 
+from .driver import text
 from .list_prices import PRICES
 from .usage import USAGE
 
-FATES = ("messages", "deliveries", "body_bytes", "inline_bytes", "large_bodies", "acknowledged", "expired", "cancelled")
+FATES: Final = (
+    *("messages", "deliveries", "body_bytes", "inline_bytes", "large_bodies"),
+    *("acknowledged", "expired", "cancelled"),
+)
 """Sums of deliveries that it counts with."""
 
-
-def used(attempts: DataFrame, fates: DataFrame, notified: DataFrame) -> DataFrame:
-    """One row per project: what it did, as the price table needs it.
-
-    Args:
-        attempts: Sums of attempts by project (:func:`.cells.summed`).
-        fates: Sums of deliveries by project (:func:`.traffic.fates`).
-        notified: Sums of those attempts by project that sent notifications to consumers.
-    """
-    both = (
-        fates.select("project", *FATES)
-        .join(
-            attempts.select("project", "attempts", "first_attempts", "parks", "bytes_out", "busy_ms"), "project", "full"
-        )
-        .join(notified.select("project", F.col("attempts").alias("notified")), "project", "left")
-    )
-    zero = both.na.fill(0)
-    return zero.withColumns(
-        {
-            "retries": F.col("attempts") - F.col("first_attempts"),
-            "changes": F.col("attempts") + F.col("acknowledged") + F.col("expired") + F.col("cancelled"),
-        }
-    )
+ATTEMPTS: Final = ("attempts", "first_attempts", "parks", "bytes_out", "busy_ms")
+"""Sums of attempts that it counts with."""
 
 
-def bill(usage: DataFrame) -> DataFrame:
+def bill(attempts: str, fates: str) -> str:
     """The lines of each project's bill: ``project``, ``item``, ``units``, ``unit_usd``, ``usd``.
 
     Args:
-        usage: See :func:`used`.
+        attempts: Sums of attempts by project and ``dialect`` (:func:`.cells.summed`).
+        fates: Sums of deliveries by project (:func:`.traffic.fates`).
     """
-    lines = [
-        F.struct(
-            F.lit(each.item).alias("item"),
-            F.expr(each.units).cast("double").alias("units"),
-            F.lit(PRICES[each.price]).alias("unit_usd"),
-        )
+    tried = ", ".join(f"sum({name})::DOUBLE AS {name}" for name in ATTEMPTS)
+    became = ", ".join(f"sum({name})::DOUBLE AS {name}" for name in FATES)
+    zero = ", ".join(f"coalesce({name}, 0.0)::DOUBLE AS {name}" for name in (*ATTEMPTS, *FATES, "notified"))
+    lines = ", ".join(
+        f"{{'item': {text(each.item)}, 'units': ({each.units})::DOUBLE, 'unit_usd': {PRICES[each.price]!r}::DOUBLE}}"
         for each in USAGE
-    ]
-    return (
-        usage.select("project", F.explode(F.array(*lines)).alias("line"))
-        .select("project", "line.*")
-        .withColumn("usd", F.col("units") * F.col("unit_usd"))
     )
+    return f"""
+        SELECT *, units * unit_usd AS usd FROM (
+            SELECT project, unnest([{lines}], recursive := true) FROM (
+                SELECT *, attempts - first_attempts AS retries,
+                       attempts + acknowledged + expired + cancelled AS changes
+                FROM (
+                    SELECT * REPLACE ({zero}) FROM (SELECT project, {became} FROM {fates} GROUP BY project)
+                    FULL JOIN (
+                        SELECT project, {tried},
+                               sum(attempts) FILTER (dialect = 'notifications')::DOUBLE AS notified
+                        FROM {attempts} GROUP BY project
+                    ) USING (project)
+                )
+            )
+        )"""

@@ -8,16 +8,19 @@ sees what was there before or what came after, and a run that is killed leaves w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Final
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StructField, StructType
 
-from .files import listed, read_text, remove_file, write_text
-from .storage import small_table
+from .driver import Driver
+from .files import Stored, listed, read_text, remove, remove_file, write_text
+from .made import note, noted
+from .storage import MADE, small_table
 
 _LIST: Final = "files.txt"
 
@@ -41,11 +44,10 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: C
         OSError: What is read back differs from what was written; the days are as they were.
     """
     wanted = sorted(days)
-    before = {day: remove_others(root, day, named_files(root, day)) for day in _with_those_before(wanted)}
+    for day in _with_those_before(wanted):
+        remove_others(root, day, named_files(root, day))
     written = Observation("days written")
-    # Not by dynamic partition overwrite, see docs/decisions/records.md.
-    table.observe(written, F.count(F.lit(1)).alias("rows")).write.mode("append").partitionBy("dt").parquet(root)
-    new = {day: sorted(f"{_folder(root, day)}/{name}" for name in _files(root, day) - before[day]) for day in wanted}
+    new = write_beside(table.observe(written, F.count(F.lit(1)).alias("rows")), root, wanted)
     files = [file for of_day in new.values() for file in of_day]
     found = table.sparkSession.read.parquet(*files).count() if files else 0
     if found != written.get["rows"]:
@@ -54,6 +56,42 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: C
         name_files(root, day, new[day])
         if day in erased:
             remove_others(root, day, new[day])
+
+
+def renew_days(
+    make: Callable[[list[date]], DataFrame], root: str, days: Mapping[date, str], *, erased: Collection[date] = ()
+) -> None:
+    """Replace those days of a table that follow from something else than when they were made.
+
+    Args:
+        make: Makes the rows of some days, with their ``dt``.
+        days: What each day follows from (:func:`.made.made_of`).
+        erased: See :func:`replace_days`.
+    """
+    stale = _stale(root, days, erased)
+    if stale:
+        replace_days(make(stale), root, stale, erased=[day for day in stale if day in erased])
+    _note(root, stale, days)
+
+
+def put_days(driver: Driver, query: str, root: str, days: Mapping[date, str], *, erased: Collection[date] = ()) -> None:
+    """:func:`renew_days` of what the driver holds.
+
+    Args:
+        query: Rows of these days, with their ``dt``.
+    """
+    stale = _stale(root, days, erased)
+    for day in _with_those_before(stale):
+        remove_others(root, day, named_files(root, day))
+    filled = {row["dt"] for row in driver.rows(f"SELECT DISTINCT dt FROM ({query})")} if stale else set()
+    for day in stale:
+        new = [f"{_folder(root, day)}/part-{uuid4()}.parquet"] if day in filled else []
+        for file in new:
+            driver.put(f"SELECT * EXCLUDE dt FROM ({query}) WHERE dt = DATE '{day}'", file)
+        name_files(root, day, new)
+        if day in erased:
+            remove_others(root, day, new)
+    _note(root, stale, days)
 
 
 def empty_days(root: str, days: Iterable[date], *, erased: Collection[date] = ()) -> None:
@@ -67,18 +105,19 @@ def empty_days(root: str, days: Iterable[date], *, erased: Collection[date] = ()
             remove_others(root, day, [])
 
 
-def write_beside(table: DataFrame, root: str, day: date) -> list[str]:
-    """Write rows beside those of a day, as files that do not count until :func:`name_files` names them.
+def write_beside(table: DataFrame, root: str, days: Iterable[date]) -> dict[date, list[str]]:
+    """Write rows beside those of some days, as files that do not count until :func:`name_files` names them.
 
     Args:
-        table: The rows, without ``dt``.
+        table: The rows, with their ``dt``.
 
     Returns:
-        The URIs of the new files.
+        The URIs of each day's new files.
     """
-    before = _files(root, day)
-    table.write.mode("append").parquet(_folder(root, day))
-    return sorted(f"{_folder(root, day)}/{name}" for name in _files(root, day) - before)
+    before = {day: _files(root, day) for day in days}
+    # Not by dynamic partition overwrite, see docs/decisions/records.md.
+    table.write.mode("append").partitionBy("dt").parquet(root)
+    return {day: sorted(f"{_folder(root, day)}/{name}" for name in _files(root, day) - before[day]) for day in before}
 
 
 def name_files(root: str, day: date, files: Sequence[str]) -> None:
@@ -148,19 +187,50 @@ def named_files(root: str, day: date) -> list[str]:
     return [f"{_folder(root, day)}/{each.rpartition('/')[2]}" for each in listed_then]
 
 
-def forget_days(root: str, before: date) -> None:
+def forget_days(root: str, before: date, *, files: bool = False) -> None:
     """Take away the lists of days that are about to expire, so that no query looks for files that are gone.
 
     Args:
         before: The first day that is kept.
+        files: Whether to take away the files as well, of a table that only the job reads.
     """
     for day in listed_days(root):
         if day < before:
             remove_file(_list_of(root, day))
+            remove_file(_note_of(root, day))
+            if files:
+                remove(_folder(root, day))
 
 
 def _with_those_before(days: list[date]) -> list[date]:
     return [] if not days else [*(days[0] - timedelta(days=n) for n in range(LOOKED_BACK, 0, -1)), *days]
+
+
+def _stale(root: str, days: Mapping[date, str], erased: Collection[date]) -> list[date]:
+    """The days that follow from something else than when they were made, in order."""
+    stale = []
+    for day, digest in sorted(days.items()):
+        if day in erased or noted(_note_of(root, day), digest, _there(root, day)) is None:
+            stale.append(day)
+        else:
+            # What it was before stayed for queries of the last night.
+            remove_others(root, day, named_files(root, day))
+    return stale
+
+
+def _note(root: str, made: Iterable[date], days: Mapping[date, str]) -> None:
+    for day in made:
+        note(_note_of(root, day), days[day], _there(root, day))
+
+
+def _there(root: str, day: date) -> dict[str, Stored]:
+    """The files that are a day, as they are."""
+    there = listed(_folder(root, day))
+    return {name: there[name] for each in named_files(root, day) if (name := each.rpartition("/")[2]) in there}
+
+
+def _note_of(root: str, day: date) -> str:
+    return f"{_lists(root)}/dt={day}/{MADE}"
 
 
 def _files(root: str, day: date) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -59,6 +59,40 @@ def read_text(path: str) -> str | None:
         return Path(rest).read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+
+
+def fetched(paths: Sequence[str], folder: Path) -> list[Path]:
+    """Files on this machine's disk, whence they can be read as often as needed.
+
+    Args:
+        paths: Their URIs.
+        folder: Where those from S3 go.
+    """
+    found = []
+    for number, path in enumerate(paths):
+        scheme, rest = _split(path)
+        file = Path(rest)
+        if scheme in _S3:
+            bucket, key = _place(rest)
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / f"{number}-{file.name}"
+            _client().download_file(bucket, key, str(file))
+        found.append(file)
+    return found
+
+
+def put_file(file: Path, path: str) -> None:
+    """Put a file of this machine's disk somewhere, completely or not at all."""
+    scheme, rest = _split(path)
+    if scheme in _S3:
+        bucket, key = _place(rest)
+        _client().upload_file(str(file), bucket, key)
+        return
+    place = Path(rest)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = place.with_name(f".{place.name}.unfinished")
+    shutil.copyfile(file, unfinished)
+    unfinished.replace(place)
 
 
 def write_text(path: str, text: str, content_type: str) -> None:

@@ -69,10 +69,10 @@ def usable(lines: DataFrame) -> DataFrame:
     :mod:`.links`).
 
     Args:
-        lines: Parsed lines with their ``source`` and their ``rejection``.
+        lines: Parsed lines with their ``source``, the day (``dt``) that they are filed under, and their ``rejection``.
     """
     used = lines.where(F.col("rejection").isNull() & ~F.col("kind").isin(*NO_RECORDS))
-    return used.select(*CURATED.fieldNames())
+    return used.select(*CURATED.fieldNames(), "dt")
 
 
 def rejected_lines(texts: DataFrame, day: date) -> DataFrame:

@@ -8,30 +8,31 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .anomalies import ANOMALY, anomalies
+from .anomalies import ANOMALY, anomalies, slots_of
 from .arguments import Arguments, BadInput, parse
-from .cells import HOURLY, attempt_cells, attempt_levels, hourly, is_own
-from .days import forget_days, listed_days, read_replaced, replace_days
-from .kept_records import read_records
+from .cells import CELL, HOURLY, IS_OWN, attempt_cells, hourly
+from .compaction import read_records
+from .days import forget_days, listed_days, named_files, put_days, read_replaced, renew_days
+from .driver import Driver, text
+from .findings import FINDING
+from .made import made_of
 from .outages import DAY, first_day, outage_days, outages
 from .page import render
 from .progress import COUNT, Steps
-from .proof import prove
+from .proof import Proof, prove
 from .results import Results, write_results
-from .retries import try_cells
-from .rhythm import slots_of
+from .retries import TRIED, try_cells
 from .running import alone
 from .session import open_session
-from .storage import Layout, kept, kept_small, small_table
-from .tables import Sources, billed, sickest, tables
-from .traffic import fate_cells, fate_levels
+from .storage import Layout, written
+from .tables import tables
+from .traffic import ACKNOWLEDGED, FATE, acknowledged_cells, fate_cells
 
 __all__ = ["BROKEN", "main", "run"]
 
@@ -76,51 +77,33 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     layout = Layout(arguments.output, _name(arguments))
     steps = steps or Steps(COUNT + arguments.anomalies)
     proof = prove(spark, arguments, layout, steps)
-    with steps("Counting attempts"):
-        within = proof.records.where(F.col("dt") <= F.lit(arguments.date_to))
-        cells = kept(attempt_cells(within), f"{layout.work}/attempt_cells")
-        _keep_hours(cells, arguments.days, layout, proof.erased)
-        _keep_outages(within, arguments.days, layout, proof.erased)
-        if proof.missed:
-            missed = read_records(spark, layout, proof.missed[0], proof.missed[-1])
-            _keep_hours(attempt_cells(missed), proof.missed, layout, proof.erased)
-            _keep_outages(missed, proof.missed, layout, proof.erased)
-    chosen = _only(arguments.projects)
-    since = arguments.date_from - timedelta(days=arguments.baseline_days if arguments.anomalies else 0)
-    hours = chosen(read_replaced(spark, layout.hours, HOURLY, since, arguments.date_to).drop("dt")).where(~is_own())
-    unusual = small_table(spark, [], ANOMALY)
-    if arguments.anomalies:
-        with steps("Looking for anomalies"):
-            unusual = _anomalies(chosen(within).where(~is_own()), hours, arguments)
-    with steps("Reporting"):
-        since_midnight = datetime.combine(arguments.date_from, time(), UTC)
-        everything = chosen(proof.deliveries)
-        deliveries = everything.where(~is_own())
-        attempts = chosen(cells)
-        became = kept(fate_cells(everything), f"{layout.work}/fate_cells")
-        records = chosen(within).where(~is_own())
-        pushed = ~F.col("pull") & ~F.col("notification")
-        attempts_at = kept_small(attempt_levels(attempts), f"{layout.work}/attempt_levels")
-        fates_at = kept_small(fate_levels(became), f"{layout.work}/fate_levels")
-        sources = Sources(
-            records=records,
-            cells=attempts.where(~is_own()),
-            attempt_levels=attempts_at,
-            hours=hours,
-            deliveries=deliveries,
-            all_fates=became,
-            fates=became.where(~is_own()),
-            fate_levels=fates_at,
-            bill=kept_small(billed(attempts_at, fates_at), f"{layout.work}/bill"),
-            sickest=sickest(attempts_at),
-            try_cells=kept_small(try_cells(deliveries.where(pushed)), f"{layout.work}/try_cells"),
-            anomalies=unusual,
-            outages=chosen(_outages(spark, layout, arguments)).where(~is_own()),
-            findings=chosen(proof.findings),
-            since=since_midnight,
-            until=arguments.until,
-        )
-        results = write_results(tables(sources), layout, arguments, proof)
+    days = {day: made_of(files=named_files(layout.records, day)) for day in (*proof.missed, *arguments.days)}
+    records = read_records(spark, layout, min(days), arguments.date_to)
+
+    def cells_of(some: list[date]) -> DataFrame:
+        made = attempt_cells(records.where(F.col("dt").isin(*some)))
+        return made.withColumn("dt", F.to_date("hour")).repartition("dt")
+
+    def outages_of(some: list[date]) -> DataFrame:
+        return outage_days(records.where(F.col("dt").isin(*some))).repartition("dt")
+
+    with Driver() as driver:
+        with steps("Counting attempts"):
+            cells = f"{layout.work}/attempt_cells"
+            renew_days(cells_of, cells, days, erased=proof.erased)
+            forget_days(cells, min(days) - timedelta(days=1), files=True)
+            driver.read("all_attempts", CELL, [file for day in days for file in named_files(cells, day)])
+            hours = f"SELECT *, hour::DATE AS dt FROM ({hourly('all_attempts')})"
+            put_days(driver, hours, layout.hours, days, erased=proof.erased)
+            renew_days(outages_of, layout.outages, days, erased=proof.erased)
+        unusual: list[str] = []
+        if arguments.anomalies:
+            with steps("Looking for anomalies"):
+                unusual = written(_anomalies(spark, layout, arguments), f"{layout.work}/anomalies")
+        with steps("Reporting"):
+            _hold(driver, proof, layout, arguments, unusual)
+            made = tables(driver, since=_midnight(arguments.date_from), until=arguments.until)
+            results = write_results(driver, made, layout, arguments, proof)
     if arguments.keep_days:
         for table in (layout.records, layout.hours, layout.outages, layout.deliveries, layout.findings):
             forget_days(table, arguments.now.date() - timedelta(days=arguments.keep_days))
@@ -129,39 +112,51 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     return results
 
 
-def _keep_hours(cells: DataFrame, days: Sequence[date], layout: Layout, erased: Collection[date]) -> None:
-    """Replace the days of the table of attempts by hour."""
-    hours = hourly(cells).withColumn("dt", F.to_date("hour"))
-    replace_days(hours.where(F.col("dt").isin(*days)).repartition("dt"), layout.hours, days, erased=erased)
+def _hold(driver: Driver, proof: Proof, layout: Layout, arguments: Arguments, unusual: Sequence[str]) -> None:
+    """Count deliveries, and give the driver what the tables are made of, of the report's projects.
 
-
-def _anomalies(records: DataFrame, hours: DataFrame, arguments: Arguments) -> DataFrame:
-    """What differs from each subscriber's own past, on the report's days."""
-    begin = datetime.combine(arguments.date_from, time(), UTC)
-    return anomalies(slots_of(records), hours, begin, arguments.until, arguments.holidays)
-
-
-def _keep_outages(records: DataFrame, days: Sequence[date], layout: Layout, erased: Collection[date]) -> None:
-    """Replace the days of what is known of outages."""
-    found = outage_days(records.where(F.col("dt").isin(*days)))
-    replace_days(found.repartition("dt"), layout.outages, days, erased=erased)
-
-
-def _outages(spark: SparkSession, layout: Layout, arguments: Arguments) -> DataFrame:
-    """The outages of the last thirty days, or of as many as are known."""
+    Args:
+        driver: Holds ``all_attempts``.
+        unusual: Files of the anomalies.
+    """
+    chosen = _chosen(arguments.projects)
+    usual = f"{chosen} AND NOT {IS_OWN}"
+    since = f"hour >= TIMESTAMP '{arguments.date_from}'"
+    driver.keep("attempt_cells", f"SELECT * FROM all_attempts WHERE {chosen} AND {since}")
+    # What waits in a table may have changed with the table.
+    said = proof.as_of, arguments.grace, proof.settled
+    digest = "" if proof.looked_up else made_of(*said, files=proof.deliveries.inputFiles())
+    pushed = proof.deliveries.where(~F.col("pull") & ~F.col("notification"))
+    for name, schema, cells, which in (
+        ("fate_cells", FATE, fate_cells(proof.deliveries), chosen),
+        ("try_cells", TRIED, try_cells(pushed), usual),
+        ("acknowledged", ACKNOWLEDGED, acknowledged_cells(proof.deliveries), usual),
+    ):
+        driver.read(name, schema, written(cells, f"{layout.work}/{name}", digest), which)
+    driver.read("anomalies", ANOMALY, unusual, chosen)
+    driver.read("findings", FINDING, named_files(layout.findings, arguments.date_to), chosen)
     earliest = first_day(arguments.date_to)
-    known = [day for day in listed_days(layout.outages) if day >= earliest]
-    days = read_replaced(spark, layout.outages, DAY, earliest, arguments.date_to)
-    return outages(days, min([arguments.date_from, *known]), arguments.until)
+    known = [day for day in listed_days(layout.outages) if earliest <= day <= arguments.date_to]
+    driver.read("outage_days", DAY, [file for day in known for file in named_files(layout.outages, day)], usual)
+    driver.keep("outages", outages("outage_days", min([arguments.date_from, *known]), arguments.until))
 
 
-def _only(projects: Sequence[str]) -> Any:
-    """Keeps the rows of some projects, and those of none (an object's findings)."""
+def _anomalies(spark: SparkSession, layout: Layout, arguments: Arguments) -> DataFrame:
+    """What differs from each subscriber's own past, on the report's days."""
+    usual = F.expr(f"{_chosen(arguments.projects)} AND NOT {IS_OWN}")
+    before = arguments.date_from - timedelta(days=arguments.baseline_days)
+    hours = read_replaced(spark, layout.hours, HOURLY, before, arguments.date_to).where(usual)
+    slots = slots_of(read_records(spark, layout, arguments.date_from, arguments.date_to).where(usual))
+    return anomalies(slots, hours.drop("dt"), _midnight(arguments.date_from), arguments.until, arguments.holidays)
 
-    def chosen(table: DataFrame) -> DataFrame:
-        return table.where(F.col("project").isin(*projects) | F.col("project").isNull()) if projects else table
 
-    return chosen
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _chosen(projects: Sequence[str]) -> str:
+    """Whether a row is of some projects, or of none, as an object's findings are; for Spark and for the driver."""
+    return f"(project IN ({', '.join(map(text, projects))}) OR project IS NULL)" if projects else "true"
 
 
 def _name(arguments: Arguments) -> str:

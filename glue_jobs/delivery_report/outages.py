@@ -22,12 +22,16 @@ from pyspark.sql.types import (
 )
 
 from .cells import WHO
+from .driver import total
 
 DAYS: Final = 30
 """How far back outages are told."""
 
 LEAST_FAILED: Final = 3
 """Failed attempts in a row that make an outage."""
+
+IS_OUTAGE: Final = f"(attempts >= {LEAST_FAILED} AND first_message <> last_message)"
+"""Whether a run of failed attempts is an outage; in Spark and on the driver."""
 
 FAILING: Final = "failing"
 WELL: Final = "well"
@@ -78,18 +82,30 @@ def outage_days(records: DataFrame) -> DataFrame:
         records: All records of these days, with ``dt``.
     """
     made = records.where((F.col("kind") == "attempt") & ~F.col("dialect").isin("pull", "notifications"))
-    return _runs(_moments(made)).unionByName(_given_up(made))
+    minutes = _minutes(made)
+    return _runs(_moments(minutes)).unionByName(_given_up(minutes))
 
 
 def _failed() -> Column:
     return F.col("verdict") == "failed"
 
 
-def _moments(made: DataFrame) -> DataFrame:
-    """Failures (``failed`` of them) and successes (0) of each minute in their order, one row each."""
-    day = ("dt", *WHO)
+def _minutes(made: DataFrame) -> DataFrame:
+    """The attempts of each minute, and the deliveries that used up their tries in it by themselves: not those that an
+    answer or a person ended. A unicast message goes on to another subscriber.
+    """
+    ended = (
+        F.col("state").isin("exhausted", "held")
+        & _failed()
+        & F.col("reason").isNull()
+        & F.col("manual").isNull()
+        & ~F.col("delivery_id").endswith("*")
+    )
+    gone = F.struct(
+        F.col("accepted_at").alias("begun"), F.col("finished_at").alias("ended"), "expires_at", "subscriber"
+    )
     good, bad = F.when(~_failed(), F.col("finished_at")), F.when(_failed(), F.col("finished_at"))
-    minutes = made.groupBy(*day, F.date_trunc("minute", "finished_at").alias("minute")).agg(
+    return made.groupBy("dt", *WHO, F.date_trunc("minute", "finished_at").alias("minute")).agg(
         F.max("subscriber").alias("subscriber"),
         F.sum(_failed().cast("long")).alias("failed"),
         F.min(bad).alias("first_bad"),
@@ -99,7 +115,12 @@ def _moments(made: DataFrame) -> DataFrame:
         F.max(good).alias("last_good"),
         F.min(F.when(_failed(), F.col("message_id"))).alias("first_message"),
         F.max(F.when(_failed(), F.col("message_id"))).alias("last_message"),
+        F.collect_list(F.when(ended, gone)).alias("given_up"),
     )
+
+
+def _moments(minutes: DataFrame) -> DataFrame:
+    """Failures (``failed`` of them) and successes (0) of each minute in their order, one row each."""
     failures = F.struct(F.col("first_bad").alias("at"), F.col("last_bad").alias("until"), "failed")
     none = F.lit(0).cast("long").alias("failed")
     successes = F.struct(F.col("first_good").alias("at"), F.col("last_good").alias("until"), none)
@@ -109,7 +130,7 @@ def _moments(made: DataFrame) -> DataFrame:
         .when(F.col("first_bad").isNull() | mixed, F.array(successes))
         .otherwise(F.array(failures, successes))
     )
-    return minutes.select(*day, "subscriber", "since", F.inline(in_order), "first_message", "last_message")
+    return minutes.select("dt", *WHO, "subscriber", "since", F.inline(in_order), "first_message", "last_message")
 
 
 def _runs(moments: DataFrame) -> DataFrame:
@@ -139,7 +160,7 @@ def _runs(moments: DataFrame) -> DataFrame:
     whole = F.col("success_before").isNotNull() & F.col("success_after").isNotNull()
     # Within the day nothing can be added to such a run.
     return (
-        runs.where(~failing | ~whole | _is_outage())
+        runs.where(~failing | ~whole | F.expr(IS_OUTAGE))
         .withColumn("begun", F.when(failing, F.greatest("since", "success_before")).otherwise(F.col("at")))
         .withColumn("ended", F.when(failing, F.col("success_after")).otherwise(F.col("until")))
         .withColumn("after_success", F.when(failing, F.col("success_before").isNotNull()))
@@ -148,159 +169,124 @@ def _runs(moments: DataFrame) -> DataFrame:
     )
 
 
-def _is_outage() -> Column:
-    return (F.col("attempts") >= LEAST_FAILED) & (F.col("first_message") != F.col("last_message"))
+def _given_up(minutes: DataFrame) -> DataFrame:
+    """The deliveries that used up their tries, of :func:`_minutes`."""
+    nothing = {name: F.lit(None).cast(DAY[name].dataType) for name in ("after_success", "attempts")}
+    nothing |= {name: F.lit(None).cast("string") for name in ("first_message", "last_message")}
+    each = minutes.select("dt", *WHO, F.explode("given_up").alias("gone")).select("dt", *WHO, "gone.*")
+    return each.withColumns({"kind": F.lit(GIVEN_UP), **nothing}).select(*DAY.fieldNames(), "dt")
 
 
-def _given_up(made: DataFrame) -> DataFrame:
-    """Deliveries that used up their tries by themselves: not those that an answer or a person ended.
-
-    A unicast message goes on to another subscriber.
-    """
-    ended = made.where(
-        F.col("state").isin("exhausted", "held")
-        & _failed()
-        & F.col("reason").isNull()
-        & F.col("manual").isNull()
-        & ~F.col("delivery_id").endswith("*")
-    )
-    nothing = dict.fromkeys(("first_message", "last_message"), F.lit(None).cast("string"))
-    return ended.select(
-        *WHO,
-        "subscriber",
-        F.lit(GIVEN_UP).alias("kind"),
-        F.col("accepted_at").alias("begun"),
-        F.col("finished_at").alias("ended"),
-        "expires_at",
-        F.lit(None).cast("boolean").alias("after_success"),
-        F.lit(None).cast("long").alias("attempts"),
-        *(value.alias(name) for name, value in nothing.items()),
-        "dt",
-    )
-
-
-def outages(days: DataFrame, since: date, until: datetime) -> DataFrame:
+def outages(days: str, since: date, until: datetime) -> str:
     """One row per subscriber that anything was sent to, as :data:`OUTAGES` lists the columns.
 
     Args:
-        days: See :func:`outage_days`.
+        days: A table of what :func:`outage_days` makes.
         since: The first day of which they tell.
         until: When the report ends; an outage that has no end lasts until then.
     """
-    down = _outages(days.where(F.col("kind") != GIVEN_UP)).withColumn(
-        "lasted", F.unix_millis(F.coalesce("ended", F.lit(until))) - F.unix_millis("begun")
-    )
-    gone = days.where(F.col("kind") == GIVEN_UP).select(
-        *WHO, F.col("begun").alias("accepted"), F.col("ended").alias("gone"), "expires_at"
-    )
-    meanwhile = (F.col("gone") >= F.col("begun")) & (F.col("ended").isNull() | (F.col("gone") < F.col("ended")))
-    met_it = F.col("accepted") >= F.col("begun") - F.expr(f"interval {SOON}")
-    reached = F.coalesce(meanwhile & met_it & (F.col("expires_at") > F.col("ended")), F.lit(False))
-    needed = F.when(reached, F.unix_millis("ended") - F.unix_millis("accepted"))
-    of_each = (
-        down.join(gone, list(WHO), "left")
-        .groupBy(*WHO, "begun", "ended", "lasted")
-        .agg(
-            F.sum(F.coalesce(meanwhile, F.lit(False)).cast("long")).alias("given_up"),
-            F.sum(reached.cast("long")).alias("reachable"),
-            F.max(needed).alias("needed_ms"),
+    who = ", ".join(WHO)
+    end = f"TIMESTAMP '{until:%Y-%m-%d %H:%M:%S.%f}'"
+    told = (until.date() - since).days + (until.time() > until.min.time())
+    reached = f"meanwhile AND accepted >= begun - INTERVAL {SOON} AND coalesce(expires_at > ended, false)"
+    return f"""
+        WITH down AS (
+            SELECT *, date_diff('millisecond', begun, coalesce(ended, {end})) AS lasted
+            FROM ({_outages(f"(SELECT * FROM {days} WHERE kind <> '{GIVEN_UP}')")})
+        ), gone AS (
+            SELECT {who}, begun AS accepted, ended AS gone, expires_at FROM {days} WHERE kind = '{GIVEN_UP}'
+        ), met AS (
+            SELECT *, coalesce(gone >= begun AND (ended IS NULL OR gone < ended), false) AS meanwhile
+            FROM down LEFT JOIN gone USING ({who})
+        ), of_each AS (
+            SELECT {who}, begun, any_value(ended) AS ended, any_value(lasted) AS lasted,
+                   count(*) FILTER (meanwhile) AS given_up, count(*) FILTER ({reached}) AS reachable,
+                   max(date_diff('millisecond', accepted, ended)) FILTER ({reached}) AS needed_ms
+            FROM met GROUP BY {who}, begun
+        ), downs AS (
+            SELECT {who}, count(*) AS times_down, max(lasted) AS longest_ms, {total("lasted", "down_ms")},
+                   max(begun) FILTER (ended IS NULL) AS down_since, {total("given_up", "given_up")},
+                   {total("reachable", "reachable")}, max(needed_ms) AS needed_ms
+            FROM of_each GROUP BY {who}
+        ), lasts AS (
+            SELECT {who}, arg_max(shortest, day) AS retries_lasted_ms FROM (
+                SELECT {who}, gone::DATE AS day, min(date_diff('millisecond', accepted, gone)) AS shortest
+                FROM gone GROUP BY {who}, day
+            ) GROUP BY {who}
+        ), everybody AS (
+            SELECT {who}, arg_max(subscriber, begun) AS subscriber FROM {days} GROUP BY {who}
+        ), told AS (
+            SELECT * REPLACE (coalesce(times_down, 0) AS times_down, coalesce(down_ms, 0) AS down_ms,
+                              coalesce(given_up, 0) AS given_up, coalesce(reachable, 0) AS reachable),
+                   {told}::BIGINT AS days
+            FROM everybody LEFT JOIN downs USING ({who}) LEFT JOIN lasts USING ({who})
         )
-        .groupBy(*WHO)
-        .agg(
-            F.count(F.lit(1)).alias("times_down"),
-            F.max("lasted").alias("longest_ms"),
-            F.sum("lasted").alias("down_ms"),
-            F.max(F.when(F.col("ended").isNull(), F.col("begun"))).alias("down_since"),
-            F.sum("given_up").alias("given_up"),
-            F.sum("reachable").alias("reachable"),
-            F.max("needed_ms").alias("needed_ms"),
-        )
-    )
-    lasted = (
-        gone.groupBy(*WHO, F.to_date("gone").alias("day"))
-        .agg(F.min(F.unix_millis("gone") - F.unix_millis("accepted")).alias("shortest"))
-        .groupBy(*WHO)
-        .agg(F.max_by("shortest", "day").alias("retries_lasted_ms"))
-    )
-    everybody = days.groupBy(*WHO).agg(F.max_by("subscriber", "begun").alias("subscriber"))
-    told = (
-        everybody.join(of_each, list(WHO), "left")
-        .join(lasted, list(WHO), "left")
-        .na.fill(0, ["times_down", "down_ms", "given_up", "reachable"])
-        .withColumn("days", F.lit((until.date() - since).days + (until.time() > until.min.time())).cast("long"))
-    )
-    return told.withColumn("sentence", _sentence()).select(*OUTAGES.fieldNames())
+        SELECT {", ".join(OUTAGES.fieldNames())} FROM (SELECT *, {_sentence()} AS sentence FROM told)"""
 
 
-def _outages(days: DataFrame) -> DataFrame:
+def _outages(days: str) -> str:
     """The outages of all days, ``begun`` and ``ended``: one that goes over midnight is one."""
-    by_time = Window.partitionBy(*WHO).orderBy("begun", F.desc("kind"))
-    until_then = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    failing = F.col("kind") == FAILING
-    goes_on = failing & ~F.col("after_success") & F.lag(failing & F.col("ended").isNull(), 1, False).over(by_time)
-    numbered = days.withColumn("begins", (failing & ~goes_on).cast("int")).withColumn(
-        "number", F.sum("begins").over(until_then)
-    )
-    return (
-        numbered.groupBy(*WHO, "number")
-        .agg(
-            F.min(F.when(failing, F.col("begun"))).alias("begun"),
-            # The first success of a later day ends what its own day could not.
-            F.min(F.when(failing, F.col("ended")).otherwise(F.col("begun"))).alias("ended"),
-            F.sum(F.when(failing, F.col("attempts"))).alias("attempts"),
-            F.min("first_message").alias("first_message"),
-            F.max("last_message").alias("last_message"),
-        )
-        .where((F.col("number") > 0) & _is_outage())
-        .select(*WHO, "begun", "ended")
-    )
+    who = ", ".join(WHO)
+    failing = f"kind = '{FAILING}'"
+    by_time = f"(PARTITION BY {who} ORDER BY begun, kind DESC)"
+    return f"""
+        SELECT {who}, begun, ended FROM (
+            SELECT {who}, number, min(begun) FILTER ({failing}) AS begun,
+                   -- The first success of a later day ends what its own day could not.
+                   min(CASE WHEN {failing} THEN ended ELSE begun END) AS ended,
+                   sum(attempts) FILTER ({failing}) AS attempts,
+                   min(first_message) AS first_message, max(last_message) AS last_message
+            FROM (
+                SELECT *, sum(begins) OVER (PARTITION BY {who} ORDER BY begun, kind DESC
+                                            ROWS UNBOUNDED PRECEDING) AS number
+                FROM (
+                    SELECT *, ({failing} AND NOT (
+                        NOT after_success AND coalesce(lag({failing} AND ended IS NULL) OVER {by_time}, false)
+                    ))::INTEGER AS begins
+                    FROM {days}
+                )
+            ) GROUP BY {who}, number
+        ) WHERE number > 0 AND {IS_OUTAGE}"""
 
 
-def _sentence() -> Column:
+def _sentence() -> str:
     """What a person can check by hand. Times are rounded down, but what retries need is rounded up."""
-    in_days = F.concat(F.lit(" in "), F.col("days"), F.when(F.col("days") == 1, " day").otherwise(" days"))
-    times = F.when(F.col("times_down") == 1, "once").otherwise(F.concat("times_down", F.lit(" times")))
-    since = F.concat(F.lit(", and now since "), F.date_format("down_since", "d MMM HH:mm"), F.lit(" UTC"))
-    down = F.concat(F.lit("Down "), times, in_days, F.lit(", longest "), _words(F.col("longest_ms"), up=False))
-    first = F.when(F.col("times_down") == 0, F.concat(F.lit("Not down"), in_days)).otherwise(
-        F.concat(down, F.coalesce(since, F.lit("")))
+    in_days = "concat(' in ', days, CASE WHEN days = 1 THEN ' day' ELSE ' days' END)"
+    times = "CASE WHEN times_down = 1 THEN 'once' ELSE times_down || ' times' END"
+    since = "coalesce(', and now since ' || strftime(down_since, '%-d %b %H:%M') || ' UTC', '')"
+    down = f"concat('Down ', {times}, {in_days}, ', longest ', {_words('longest_ms', 'floor')}, {since})"
+    first = f"CASE WHEN times_down = 0 THEN concat('Not down', {in_days}) ELSE {down} END"
+    lasted = f"coalesce('its retries last ' || {_words('retries_lasted_ms', 'floor')}, 'nothing was given up')"
+    were = "CASE WHEN given_up = 1 THEN ' message was' ELSE ' messages were' END"
+    gone = f"CASE WHEN given_up > 0 THEN concat(given_up, {were}, ' given up meanwhile') END"
+    of_them = (
+        "CASE WHEN given_up = 1 THEN 'it' WHEN reachable = given_up THEN 'all of them' "
+        "ELSE concat(reachable, ' of them') END"
     )
-    lasted = F.concat(F.lit("its retries last "), _words(F.col("retries_lasted_ms"), up=False))
-    were = F.when(F.col("given_up") == 1, " message was").otherwise(" messages were")
-    gone = F.concat(F.col("given_up"), were, F.lit(" given up meanwhile"))
-    of_them = F.when(F.col("given_up") == 1, "it").when(F.col("reachable") == F.col("given_up"), "all of them")
-    would = F.concat(
-        F.lit("retries of "),
-        _words(F.col("needed_ms"), up=True),
-        F.lit(" would have reached "),
-        of_them.otherwise(F.concat("reachable", F.lit(" of them"))),
+    would = (
+        f"CASE WHEN reachable > 0 THEN concat('retries of ', {_words('needed_ms', 'ceil')}, "
+        f"' would have reached ', {of_them}) END"
     )
-    parts = (
-        first,
-        F.when(F.col("retries_lasted_ms").isNull(), "nothing was given up").otherwise(lasted),
-        F.when(F.col("given_up") > 0, gone),
-        F.when(F.col("reachable") > 0, would),
-    )
-    return F.concat(F.concat_ws("; ", *parts), F.lit("."))
+    return f"concat(concat_ws('; ', {first}, {lasted}, {gone}, {would}), '.')"
 
 
-_UNITS: Final = (("d", 86_400_000, "h", 3_600_000), ("h", 3_600_000, "min", 60_000))
-"""Units with the smaller ones beside them, in milliseconds."""
+def _words(milliseconds: str, whole: str) -> str:
+    """A span as people say it: ``4 h 10 min``; null where there is none.
 
+    Args:
+        whole: How it is rounded: ``floor`` or ``ceil``.
+    """
 
-def _words(milliseconds: Column, *, up: bool) -> Column:
-    """A span as people say it: ``4 h 10 min``."""
-    whole = F.ceil if up else F.floor
-    seconds = F.concat(whole(milliseconds / 1000), F.lit(" s"))
-    minutes = F.concat(whole(milliseconds / 60_000), F.lit(" min"))
-    said = F.when(milliseconds < 60_000, seconds).when(whole(milliseconds / 60_000) < 60, minutes)
-    for unit, of_unit, smaller, of_smaller in reversed(_UNITS):
-        count = whole(milliseconds / of_smaller)
-        in_one = of_unit // of_smaller
-        rest = F.when(count % in_one > 0, F.concat(F.lit(" "), count % in_one, F.lit(f" {smaller}")))
-        text = F.concat(F.floor(count / in_one), F.lit(f" {unit}"), F.coalesce(rest, F.lit("")))
-        said = said.otherwise(text) if unit == _UNITS[0][0] else said.when(count < in_one * 24, text)
-    return said
+    def two(unit: int, name: str, smaller: str, in_one: int) -> str:
+        count = f"{whole}({milliseconds} / {unit})::BIGINT"
+        rest = f"CASE WHEN {count} % {in_one} > 0 THEN concat(' ', {count} % {in_one}, ' {smaller}') ELSE '' END"
+        return f"concat({count} // {in_one}, ' {name}', {rest})"
+
+    return f"""CASE WHEN {milliseconds} IS NULL THEN NULL
+        WHEN {milliseconds} < 60000 THEN concat({whole}({milliseconds} / 1000)::BIGINT, ' s')
+        WHEN {whole}({milliseconds} / 60000) < 60 THEN concat({whole}({milliseconds} / 60000)::BIGINT, ' min')
+        WHEN {whole}({milliseconds} / 60000) < 1440 THEN {two(60_000, "h", "min", 60)}
+        ELSE {two(3_600_000, "d", "h", 24)} END"""
 
 
 def first_day(until: date) -> date:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from typing import Any
+from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput
 from .carried import Carried, advance, carried_to, is_settled_by_hand, settled_by_hand, state_records
-from .compaction import DayIntake, compact, replace_without_duplicates
+from .compaction import DayIntake, compact, newest_day, read_records, replace_without_duplicates
 from .conservation import (
     delivery_findings,
     expiry_findings,
@@ -29,22 +30,22 @@ from .conservation import (
     with_standing,
     without_settled,
 )
-from .days import empty_days, listed_days, named_files, read_files, replace_days
+from .days import empty_days, listed_days, named_files, read_files, renew_days, replace_days
 from .deliveries import DELIVERY, KEPT_DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .erasures import take_out_erased
 from .files import listed
 from .findings import FINDING
-from .kept_records import newest_day, read_records
 from .ledger import Comparison, compared
 from .links import missing_objects
+from .made import made_of, note, noted
 from .manifest import read_manifest
 from .progress import Steps
 from .pulled_ends import LostEnds, lost_ends
 from .pulses import gaps, recorded_pulses
 from .schema import CURATED, SETTLED
 from .sightings import Sightings, is_open, look_up
-from .storage import Layout, kept, small_table
+from .storage import MADE, Layout, kept, small_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,8 @@ class Proof:
         erased: Days from whose objects records of erased projects were taken.
         as_of: When deliveries were judged.
         since: Deliveries accepted from this day on were judged.
+        settled: What people have settled.
+        looked_up: Whether the standing of deliveries follows from the tables, too.
         set_aside: Stream records that the records function could not turn into delivery records.
     """
 
@@ -73,6 +76,8 @@ class Proof:
     erased: Sequence[date]
     as_of: datetime
     since: date
+    settled: Sequence[Mapping[str, str]]
+    looked_up: bool
     set_aside: int
 
 
@@ -102,10 +107,7 @@ def prove(
     """
     take_out_erased(spark, arguments.input, layout)
     start = carried_to(layout, arguments.date_from)
-    try:
-        by_hand, lost_settled = settled_by_hand(layout)
-    except ValueError as error:
-        raise BadInput(str(error)) from error
+    by_hand, lost_settled = settled_by_hand(layout)
     settled = is_settled_by_hand(by_hand)
     first = start.first(arguments.date_from)
     with steps("Compacting raw records"):
@@ -167,7 +169,9 @@ def prove(
     )
     with steps("Keeping deliveries by day"):
         # Before they are carried over: a run that is killed in between makes these days again.
-        _keep(deliveries, carried, findings if wrong else None, days, layout, erased)
+        said = (as_of, arguments.grace, by_hand) if sighted is None else (uuid4(),)
+        digests = dict.fromkeys(days, made_of(*said, files=rebuilt.all.inputFiles()))
+        _keep(deliveries, carried, findings if wrong else None, digests, layout, erased)
     with steps("Carrying open deliveries over"):
         named = findings.where((F.col("severity") == "breach") & F.col("delivery_id").isNotNull())
         advance(
@@ -190,6 +194,8 @@ def prove(
         erased=erased,
         as_of=as_of,
         since=start.since,
+        settled=by_hand,
+        looked_up=sighted is not None,
         set_aside=set_aside,
     )
 
@@ -359,12 +365,25 @@ class _Run:
         in_days = {name: in_report & when for name, when in conditions.items()}
         in_days["repeated_elsewhere"] = ~in_report & is_repeated()
         watched = rows.observe(seen, *_counts(in_days)).where(in_report).select(*DELIVERY.fieldNames(), "dt")
-        lives = kept(watched, f"{self.layout.work}/deliveries")
-        counted = {**read.get, **seen.get}
+        lives, counted = self._lives(watched, (read, seen))
         if self.since >= arguments.date_from:
             return _Rebuilt(lives, lives, small_table(self.spark, [], DELIVERY), counted)
         before = F.col("dt") < F.lit(arguments.date_from)
         return _Rebuilt(lives, lives.where(~before), lives.where(before).drop("dt"), counted)
+
+    def _lives(self, watched: DataFrame, counting: Sequence[Observation]) -> tuple[DataFrame, Mapping[str, int]]:
+        """The deliveries in the work folder, and what was counted on the way; as they are if they were made of just the
+        same.
+        """
+        asked, folder = self.arguments, f"{self.layout.work}/deliveries"
+        said = (self.since, asked.date_from, asked.date_to, self.as_of, asked.grace)
+        place, digest = f"{folder}/{MADE}", made_of(*said, files=self.history.inputFiles())
+        counted = noted(place, digest, listed(folder))
+        if counted is None:
+            kept(watched, folder)
+            counted = {name: number for each in counting for name, number in each.get.items()}
+            note(place, digest, listed(folder), **counted)
+        return self.spark.read.schema(watched.schema).parquet(folder), counted
 
 
 def _counts(conditions: Mapping[str, Column]) -> list[Column]:
@@ -419,19 +438,21 @@ def _keep(  # noqa: PLR0917 (the tables, and where they go)
     deliveries: DataFrame,
     carried: DataFrame,
     findings: DataFrame | None,
-    days: Sequence[date],
+    days: Mapping[date, str],
     layout: Layout,
     erased: Sequence[date],
 ) -> None:
     """Replace the days of the tables that Athena sees, those of missed nights too; findings are those of the night."""
-    missed = carried.where(F.to_date("accepted_at") >= F.lit(days[0]))
+    missed = carried.where(F.to_date("accepted_at") >= F.lit(min(days)))
     columns = KEPT_DELIVERY.fieldNames()
     rows = deliveries.select(*columns).unionByName(missed.select(*columns))
-    replace_days(rows.withColumn("dt", F.to_date("accepted_at")), layout.deliveries, days, erased=erased)
+    rows = rows.withColumn("dt", F.to_date("accepted_at"))
+    renew_days(lambda some: rows.where(F.col("dt").isin(*some)), layout.deliveries, days, erased=erased)
+    night = max(days)
     if findings is None:
-        empty_days(layout.findings, days[-1:], erased=erased)
+        empty_days(layout.findings, [night], erased=erased)
     else:
-        replace_days(findings.withColumn("dt", F.lit(days[-1])), layout.findings, days[-1:], erased=erased)
+        replace_days(findings.withColumn("dt", F.lit(night)), layout.findings, [night], erased=erased)
 
 
 def _without_duplicates(

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import date, datetime
-from functools import reduce
+from datetime import datetime
 from html import escape
 from typing import Any, Final
-
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructType, TimestampType
 
 from .arguments import Arguments
 from .compaction import DayIntake
 from .conservation import STANDINGS
+from .driver import Driver, total
 from .files import remove, write_text
 from .proof import Proof
 from .storage import Layout, write_json
@@ -27,9 +21,6 @@ from .tables import Table
 _logger = logging.getLogger(__name__)
 
 _SUMS: Final = ("messages", "owed", *STANDINGS, "unexpected")
-
-SIDE_BY_SIDE: Final = 4
-"""Queries for tables that are made at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,17 +82,14 @@ class Results:
 
 
 def write_results(
-    made: Mapping[str, Table],
-    layout: Layout,
-    arguments: Arguments,
-    proof: Proof,
+    driver: Driver, made: Mapping[str, Table], layout: Layout, arguments: Arguments, proof: Proof
 ) -> Results:
     """Write every table, and the summary with the verdict.
 
     Args:
         proof: What is wrong, and what was read.
     """
-    written = write_tables(made, layout.report)
+    written = write_tables(driver, made, layout.report)
     verdict = _verdict({**written["conservation"].sums, **written["findings"].sums}, proof)
     results = Results(
         arguments=arguments,
@@ -134,69 +122,23 @@ class Written:
     sums: Mapping[str, int]
 
 
-def write_tables(made: Mapping[str, Table], root: str) -> dict[str, Written]:
-    """Write the first rows of each table as JSON, and those that have more as Parquet, complete.
-
-    One query brings the first rows of many tables: as texts, since each table has columns of its own.
-    """
-    names = list(made)
-    with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as side_by_side:
-        queries = [
-            reduce(DataFrame.union, (_first(name, made[name]) for name in names[number::SIDE_BY_SIDE]))
-            for number in range(min(SIDE_BY_SIDE, len(names)))
-        ]
-        came = [row for rows in side_by_side.map(DataFrame.collect, queries) for row in rows]
-        first: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-        for name, text in came:
-            first[name].append(json.loads(text))
-        return dict(
-            zip(
-                names,
-                side_by_side.map(lambda name: _write_table(made[name], root, name, first[name]), names),
-                strict=True,
-            )
-        )
+def write_tables(driver: Driver, made: Mapping[str, Table], root: str) -> dict[str, Written]:
+    """Write the first rows of each table as JSON, and those that have more as Parquet, complete."""
+    return {name: _write_table(driver, table, f"{root}/{name}") for name, table in made.items()}
 
 
-def _first(name: str, table: Table) -> DataFrame:
-    """The first rows of a table, and one more if there is one, each with what it adds to the totals."""
-    ordered = table.rows.orderBy(*table.order) if table.order else table.rows
-    adds = F.struct(*(value.alias(each) for each, value in table.totals.items()))
-    row = F.struct(F.struct("*").alias("row"), *([adds.alias("adds")] if table.totals else []))
-    text = F.to_json(row, {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"})
-    return ordered.limit(table.shown + 1).select(F.lit(name), text)
-
-
-def _write_table(table: Table, root: str, name: str, first: Sequence[Mapping[str, Any]]) -> Written:
-    path, rows = f"{root}/{name}", [_row(each["row"], table.rows.schema) for each in first]
+def _write_table(driver: Driver, table: Table, path: str) -> Written:
+    driver.keep("written", table.query)
+    sums = ", ".join(["count(*) AS rows", *(total(value, name) for name, value in table.totals.items())])
+    (counted,) = driver.rows(f"SELECT {sums} FROM written")
+    ordered = f"SELECT * FROM written{f' ORDER BY {table.order}' if table.order else ''}"
+    rows = driver.rows(f"{ordered} LIMIT {table.shown}")
     remove(path)
-    if len(rows) > table.shown:
-        written = _write_whole(table, path, rows[: table.shown])
-    else:
-        sums = {each: sum(of["adds"][each] or 0 for of in first) for each in table.totals}
-        written = Written(rows, len(rows), sums)
-    write_json(f"{path}.json", written.rows)
-    return written
-
-
-def _row(said: dict[str, Any], schema: StructType) -> dict[str, Any]:
-    """A row as Spark would hand it over, of columns that are numbers, texts and times (UTC)."""
-    for field in schema:
-        text = said[field.name]
-        if text is not None and isinstance(field.dataType, TimestampType):
-            said[field.name] = datetime.fromisoformat(text)
-        elif text is not None and isinstance(field.dataType, DateType):
-            said[field.name] = date.fromisoformat(text)
-    return said
-
-
-def _write_whole(table: Table, path: str, first: list[dict[str, Any]]) -> Written:
-    """Write a long table as Parquet: as it comes, so that no task has to sort all of it."""
-    counted = Observation(path)
-    wanted = {"rows": F.count(F.lit(1)), **{each: F.sum(value) for each, value in table.totals.items()}}
-    table.rows.observe(counted, *(value.alias(each) for each, value in wanted.items())).write.parquet(path)
-    sums = {each: value or 0 for each, value in counted.get.items()}
-    return Written(first, sums.pop("rows"), sums)
+    if counted["rows"] > table.shown:
+        driver.put("SELECT * FROM written", f"{path}/all.parquet")
+    driver.forget("written")
+    write_json(f"{path}.json", rows)
+    return Written(rows, counted.pop("rows"), {name: value or 0 for name, value in counted.items()})
 
 
 def _verdict(counted: Mapping[str, int], proof: Proof) -> dict[str, Any]:

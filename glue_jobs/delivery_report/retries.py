@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from .cells import WHO
+from .driver import total
 from .percentiles import bucket_of, rolled_up
 
 RECOVERY: Final = {"p25_ms": 0.25, "p50_ms": 0.5, "p75_ms": 0.75, "p90_ms": 0.9, "p95_ms": 0.95, "p99_ms": 0.99}
+
+TRIED: Final = StructType(
+    [
+        *(StructField(name, StringType()) for name in WHO),
+        *(StructField(name, LongType()) for name in ("attempts", "won_attempt")),
+        StructField("bucket", IntegerType()),
+        *(StructField(name, LongType()) for name in ("n", "longest_ms")),
+    ]
+)
+"""Columns of a cell of tried deliveries."""
 
 
 def try_cells(deliveries: DataFrame) -> DataFrame:
@@ -33,47 +45,32 @@ def try_cells(deliveries: DataFrame) -> DataFrame:
         .withColumn("bucket", bucket_of(F.col("took")))
         .groupBy(*WHO, "attempts", "won_attempt", "bucket")
         .agg(F.count(F.lit(1)).alias("n"), F.max("took").alias("longest_ms"))
+        .select(*TRIED.fieldNames())
     )
 
 
-def by_attempt(cells: DataFrame, keys: tuple[str, ...] = ()) -> DataFrame:
+def by_attempt(cells: str) -> str:
     """Per attempt number: deliveries that made it (``tried``), that it won (``won``), its ``share``,
     and the ``won_so_far`` share of all.
 
     Args:
         cells: See :func:`try_cells`.
-        keys: Columns to group by; none for everything together.
     """
-    counted = cells.groupBy(*keys, "attempts", "won_attempt").agg(F.sum("n").alias("n"))
-    each = counted.withColumn("attempt", F.explode(F.expr("sequence(1, cast(attempts as int))")))
-    by_number = each.groupBy(*keys, "attempt").agg(
-        F.sum("n").alias("tried"),
-        F.sum(F.when(F.col("won_attempt") == F.col("attempt"), F.col("n")).otherwise(0)).alias("won"),
-    )
-    so_far = Window.partitionBy(*(keys or (F.lit(0),))).orderBy("attempt")
-    first = F.first("tried").over(so_far)
-    return by_number.select(
-        *keys,
-        "attempt",
-        "tried",
-        "won",
-        (F.col("won") / F.col("tried")).alias("share"),
-        (F.sum("won").over(so_far) / first).alias("won_so_far"),
-    )
+    return f"""
+        SELECT *, won / tried AS share,
+               sum(won) OVER (ORDER BY attempt) / first(tried) OVER (ORDER BY attempt) AS won_so_far
+        FROM (
+            SELECT attempt, {total("n", "tried")},
+                   {total("CASE WHEN won_attempt = attempt THEN n ELSE 0 END", "won")}
+            FROM (SELECT *, unnest(generate_series(1, attempts)) AS attempt FROM {cells}) GROUP BY attempt
+        )"""
 
 
-def recovery_times(cells: DataFrame, keys: tuple[str, ...] = ()) -> DataFrame:
+def recovery_times(cells: str) -> str:
     """How long deliveries that failed at first took to be taken for good: count and percentiles.
 
     Args:
         cells: See :func:`try_cells`.
-        keys: Columns to group by; none for everything together.
     """
-    return rolled_up(
-        cells.where(F.col("bucket").isNotNull()),
-        keys,
-        sums={"recovered": F.col("n")},
-        count="n",
-        largest="longest_ms",
-        wanted=RECOVERY,
-    )
+    recovered = f"(SELECT * FROM {cells} WHERE bucket IS NOT NULL)"
+    return rolled_up(recovered, (), sums={"recovered": "n"}, count="n", largest="longest_ms", wanted=RECOVERY)

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
 from .files import listed, write_text
+from .made import note, noted
 
-SMALL_BYTES: Final = 16 * 1024 * 1024
-"""One task processes Parquet up to this size."""
+MADE: Final = "_made.json"
+"""Where it is noted in a folder what its table was made of."""
 
 
 class Layout:
@@ -58,15 +59,17 @@ def kept(table: DataFrame, path: str) -> DataFrame:
     return table.sparkSession.read.schema(table.schema).parquet(path)
 
 
-def kept_small(table: DataFrame, path: str) -> DataFrame:
-    """The same for a table that is small however many records there are: read back as a whole,
-    so that what is made of it needs no shuffle.
+def written(table: DataFrame, path: str, digest: str = "") -> list[str]:
+    """A table written as Parquet: the URIs of its files. One that was made of just the same is left as it is.
 
-    A hub of a million subscribers makes it large after all; then it is read back in as many parts as its size asks for.
+    Args:
+        digest: What it follows from (:func:`.made.made_of`); without, it is made in any case.
     """
-    stored = kept(table, path)
-    size = sum(each.size for each in listed(path).values())
-    return stored.coalesce(1) if size <= SMALL_BYTES else stored
+    place = f"{path}/{MADE}"
+    if not digest or noted(place, digest, listed(path)) is None:
+        table.write.mode("overwrite").parquet(path)
+        note(place, digest, listed(path))
+    return [f"{path}/{name}" for name in sorted(listed(path))]
 
 
 def write_json(path: str, content: dict[str, Any] | Sequence[dict[str, Any]]) -> None:

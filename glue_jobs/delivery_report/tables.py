@@ -1,6 +1,4 @@
-"""Every table of a report, by name: built once from records, deliveries and hours,
-written as Parquet and small JSON.
-"""
+"""Every table of a report, by name: queries on the driver over what Spark has counted."""
 
 from __future__ import annotations
 
@@ -9,15 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from .causes import by_cause
-from .cells import NAMES, OWN, WHO, failures_by_cause, outcomes, usual_cause
+from .cells import IS_OWN, NAMES, OUTCOMES, WHO, failures_by_cause, hourly, outcomes, poll_waits, summed, usual_cause
 from .conservation import STANDINGS, balance, verdicts
-from .cost import FATES, bill, used
+from .cost import bill
+from .driver import Driver
 from .retries import by_attempt, recovery_times
-from .traffic import acknowledgement_waits, backlog, given_up, poll_waits, without_gaps
+from .traffic import FATES, acknowledgement_waits, backlog, counted_once, fates, given_up, without_gaps
 
 RANKED: Final = 20
 """Subscribers in a ranking."""
@@ -34,45 +30,7 @@ PROJECTS: Final = 20_000
 CHARTED: Final = 10
 """Subscribers drawn hour by hour, over a week at most."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """What the tables are made of; all of them hold the report's days and projects only, and no messages of the hub's
-    own (:func:`.cells.is_own`), unless said otherwise.
-
-    Attributes:
-        cells: :func:`.cells.attempt_cells` of them.
-        attempt_levels: :func:`.cells.attempt_levels` of these.
-        hours: :func:`.cells.hourly`, with the days of the baseline.
-        deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
-        all_fates: :func:`.traffic.fate_cells` of them, and of the hub's own messages.
-        fates: Those without these.
-        fate_levels: :func:`.traffic.fate_levels` of these.
-        bill: :func:`.cost.bill` of both.
-        sickest: :func:`sickest` of these attempts.
-        try_cells: :func:`.retries.try_cells` of the deliveries that are pushed.
-        outages: :func:`.outages.outages` of the last thirty days.
-        anomalies: :func:`.anomalies.anomalies`; none if nobody has asked for them.
-        since: Begin of the report's first day.
-        until: End of what it tells of: of its last day, or when it was made.
-    """
-
-    records: DataFrame
-    cells: DataFrame
-    attempt_levels: DataFrame
-    hours: DataFrame
-    deliveries: DataFrame
-    all_fates: DataFrame
-    fates: DataFrame
-    fate_levels: DataFrame
-    bill: DataFrame
-    sickest: DataFrame
-    try_cells: DataFrame
-    outages: DataFrame
-    anomalies: DataFrame
-    findings: DataFrame
-    since: datetime
-    until: datetime
+_WHO: Final = ", ".join(WHO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,151 +38,134 @@ class Table:
     """A table of the report.
 
     Attributes:
-        order: The order its rows are kept in.
+        query: Its rows.
+        order: The order they are kept in.
         totals: What each row adds to totals that are asked for besides, by name.
         shown: Rows that go into its JSON file and are at hand for the page; a longer one is written as Parquet, too.
     """
 
-    rows: DataFrame
-    order: tuple[str | Column, ...]
-    totals: Mapping[str, Column] = field(default_factory=dict)
+    query: str
+    order: str = ""
+    totals: Mapping[str, str] = field(default_factory=dict)
     shown: int = 2_000
 
 
-def at_level(levels: DataFrame, name: str, *keys: str) -> DataFrame:
-    """The rows of one grouping, with its keys only.
+def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Table]:
+    """The tables by name, each in its order of interest. Columns: ``docs/report.md``.
+
+    Nothing but the proof and the bill has messages of the hub's own (:data:`.cells.IS_OWN`).
 
     Args:
-        levels: See :func:`.cells.attempt_levels` and :func:`.traffic.fate_levels`.
+        driver: Holds ``attempt_cells`` (:func:`.cells.attempt_cells`), ``fate_cells`` (:func:`.traffic.fate_cells`),
+            ``try_cells`` (:func:`.retries.try_cells`), ``acknowledged`` (:func:`.traffic.acknowledged_cells`),
+            ``outages`` (:func:`.outages.outages`), ``anomalies`` and ``findings``, of the report's projects.
+        since: Begin of the report's first day.
+        until: End of what it tells of: of its last day, or when it was made.
     """
-    others = {"level", "project", "queue", "subscriber_id", "hour", "day"} - set(keys)
-    return levels.where(F.col("level") == name).drop(*others)
-
-
-def billed(attempt_levels: DataFrame, fate_levels: DataFrame) -> DataFrame:
-    """The bill of each project, see :mod:`.cost`. The hub's own messages for it are in it."""
-    subscribers = attempt_levels.where(F.col("level").isin("subscriber", OWN))
-    sums = [F.sum(name).alias(name) for name in ("attempts", "first_attempts", "parks", "bytes_out", "busy_ms")]
-    fates_of = fate_levels.where(F.col("level").isin("project", OWN)).groupBy("project")
-    notified = subscribers.where(F.col("dialect") == "notifications")
-    return bill(
-        used(
-            subscribers.groupBy("project").agg(*sums),
-            fates_of.agg(*(F.sum(name).alias(name) for name in FATES)),
-            notified.groupBy("project").agg(*sums),
-        )
+    everybodys, theirs = "counted_fates", "attempts"
+    driver.keep(everybodys, counted_once("fate_cells"))
+    driver.keep("fates", f"SELECT * EXCLUDE own FROM {everybodys} WHERE NOT own")
+    driver.keep(theirs, f"SELECT * FROM attempt_cells WHERE NOT {IS_OWN}")
+    driver.keep("subscribers", summed(theirs, WHO))
+    driver.keep("hours", hourly(theirs))
+    driver.keep("bill", billed("attempt_cells", everybodys))
+    driver.keep("balance", balance("fate_cells"))
+    usual = "(SELECT * FROM fate_cells WHERE NOT " + IS_OWN + ")"
+    called = f"SELECT {_WHO}, subscriber FROM subscribers"
+    solid = f"(SELECT * FROM subscribers WHERE attempts >= {RANKED_ATTEMPTS})"
+    share = "failed / nullif(attempts, 0)"
+    worst = f"{share} DESC, failed DESC, {_WHO}"
+    driver.keep("sickest", f"SELECT * FROM {solid} WHERE failed > 0 ORDER BY {worst} LIMIT {RANKED}")
+    charted = f"SELECT {_WHO} FROM sickest ORDER BY {worst} LIMIT {CHARTED}"
+    week = f"hour >= TIMESTAMP '{until - timedelta(days=7):%Y-%m-%d %H:%M:%S}'"
+    made = (
+        "SELECT attempts AS attempts_made, failed AS attempts_failed, polls, parks, p50_ms, p95_ms, p99_ms, longest_ms "
+        f"FROM ({summed(theirs, ())})"
     )
+    usd = "SELECT project, sum(usd) AS usd FROM bill GROUP BY project"
+    counted = ", ".join(f"coalesce({name}, 0) AS {name}" for name in (*FATES, "usd"))
 
+    def course(rows: str, key: str, counts: Mapping[str, str]) -> str:
+        return without_gaps(f"({rows})", key, counts, since, until)
 
-def failing() -> Column:
-    """The failed share of attempts."""
-    return F.try_divide("failed", "attempts")
-
-
-def worst_first() -> tuple[str | Column, ...]:
-    """The order of the sickest subscribers; no two are equal."""
-    return failing().desc(), F.desc("failed"), *WHO
-
-
-def sickest(attempt_levels: DataFrame) -> DataFrame:
-    """The :data:`RANKED` subscribers with the largest failed share.
-
-    Args:
-        attempt_levels: See :func:`.cells.attempt_levels`.
-    """
-    solid = at_level(attempt_levels, "subscriber", *WHO).where(F.col("attempts") >= RANKED_ATTEMPTS)
-    return solid.where(F.col("failed") > 0).orderBy(*worst_first()).limit(RANKED)
-
-
-def tables(of: Sources) -> dict[str, Table]:
-    """The tables by name, each in its order of interest. Columns: ``docs/report.md``."""
-    now = of.hours.where(F.col("hour") >= F.lit(of.since))
-    usd = of.bill.groupBy("project").agg(F.sum("usd").alias("usd"))
-    made = at_level(of.attempt_levels, "overall").select(
-        F.col("attempts").alias("attempts_made"),
-        F.col("failed").alias("attempts_failed"),
-        *("polls", "parks", "p50_ms", "p95_ms", "p99_ms", "longest_ms"),
-    )
-    subscribers = at_level(of.attempt_levels, "subscriber", *WHO)
-    solid = subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
-    last_week = F.col("hour") >= F.lit(of.until - timedelta(days=7))
-    sickest_hours = now.where(last_week & (F.col("attempts") > 0)).join(
-        F.broadcast(of.sickest.orderBy(*worst_first()).limit(CHARTED).select(*WHO)), list(WHO), "left_semi"
-    )
-    slowest_first = (F.desc("p95_ms"), F.desc("attempts"), *WHO)
-    # A project of which only attempts are known has a bill all the same.
-    projects = at_level(of.fate_levels, "project", "project").join(usd, "project", "full")
-    counted = [field.name for field in projects.schema if not field.name.endswith("_ms")]
-    projects = projects.na.fill(0, counted)
-    course = {"since": of.since, "until": of.until}
-    called = subscribers.select(*WHO, "subscriber")
     return {
-        "overall": Table(at_level(of.fate_levels, "overall").crossJoin(made), ()),
-        "projects": Table(projects, (F.desc("messages"), "project")),
-        "queues": Table(
-            at_level(of.fate_levels, "queue", "project", "queue"), (F.desc("messages"), "project", "queue")
+        "overall": Table(f"SELECT * FROM ({fates('fates', ())}) CROSS JOIN ({made})"),
+        # A project of which only attempts are known has a bill all the same.
+        "projects": Table(
+            f"SELECT * REPLACE ({counted}) FROM ({fates('fates', ('project',))}) FULL JOIN ({usd}) USING (project)",
+            "messages DESC, project",
         ),
-        "deliveries_by_day": Table(without_gaps(at_level(of.fate_levels, "day", "day"), "day", **course), ("day",)),
-        "deliveries_by_hour": Table(
-            without_gaps(at_level(of.fate_levels, "hour", "hour"), "hour", **course), ("hour",), shown=HOURS
-        ),
+        "queues": Table(fates("fates", ("project", "queue")), "messages DESC, project, queue"),
+        "deliveries_by_day": Table(course(fates("fates", ("day",)), "day", FATES), "day"),
+        "deliveries_by_hour": Table(course(fates("fates", ("hour",)), "hour", FATES), "hour", shown=HOURS),
         "attempts_by_hour": Table(
-            without_gaps(at_level(of.attempt_levels, "hour", "hour").drop(*NAMES), "hour", **course),
-            ("hour",),
+            course(f"SELECT * EXCLUDE ({', '.join(NAMES)}) FROM ({summed(theirs, ('hour',))})", "hour", OUTCOMES),
+            "hour",
             shown=HOURS,
         ),
-        "subscribers": Table(subscribers, (F.desc("attempts"), *WHO)),
-        "sickest": Table(of.sickest, worst_first()),
+        "subscribers": Table("SELECT * FROM subscribers", f"attempts DESC, {_WHO}"),
+        "sickest": Table("SELECT * FROM sickest", worst),
         "sickest_hours": Table(
-            sickest_hours.select(*WHO, "subscriber", "hour", failing().alias("share")), (*WHO, "hour")
+            f"SELECT {_WHO}, subscriber, hour, {share} AS share FROM hours SEMI JOIN ({charted}) USING ({_WHO}) "
+            f"WHERE {week}",
+            f"{_WHO}, hour",
         ),
         "slowest": Table(
-            solid.orderBy(*slowest_first).limit(RANKED),
-            slowest_first,
+            f"SELECT * FROM {solid} ORDER BY p95_ms DESC, attempts DESC, {_WHO} LIMIT {RANKED}",
+            f"p95_ms DESC, attempts DESC, {_WHO}",
         ),
-        "outcomes": Table(outcomes(of.cells), (F.desc("attempts"), *WHO, "verdict", "status_code", "error_class")),
-        "attempts_needed": Table(by_attempt(of.try_cells), ("attempt",)),
-        "recovery": Table(recovery_times(of.try_cells), ()),
+        "outcomes": Table(outcomes(theirs), f"attempts DESC, {_WHO}, verdict, status_code, error_class"),
+        "attempts_needed": Table(by_attempt("try_cells"), "attempt"),
+        "recovery": Table(recovery_times("try_cells")),
         "given_up": Table(
-            given_up(of.fates).join(called, list(WHO), "left").join(usual_cause(of.cells), list(WHO), "left"),
-            (F.desc("given_up"), *WHO),
+            f"SELECT * FROM ({given_up(usual)}) LEFT JOIN ({called}) USING ({_WHO}) "
+            f"LEFT JOIN ({usual_cause(theirs)}) USING ({_WHO})",
+            f"given_up DESC, {_WHO}",
         ),
         "backlog": Table(
-            backlog(of.fates).join(called, list(WHO), "left"),
-            (F.desc("waiting"), *WHO),
+            f"SELECT * FROM ({backlog(usual)}) LEFT JOIN ({called}) USING ({_WHO})", f"waiting DESC, {_WHO}"
         ),
-        "outages": Table(of.outages, (F.desc("reachable"), F.desc("given_up"), F.desc("longest_ms"), *WHO)),
+        "outages": Table("SELECT * FROM outages", f"reachable DESC, given_up DESC, longest_ms DESC NULLS LAST, {_WHO}"),
         "acknowledgement_waits": Table(
-            acknowledgement_waits(of.deliveries, WHO).join(called, list(WHO), "left"), (F.desc("waits"), *WHO)
+            f"SELECT * FROM ({acknowledgement_waits('acknowledged')}) LEFT JOIN ({called}) USING ({_WHO})",
+            f"waits DESC, {_WHO}",
         ),
-        "poll_waits": Table(poll_waits(of.records, WHO).join(called, list(WHO), "left"), (F.desc("waits"), *WHO)),
-        "cost": Table(of.bill, ("project", F.desc("usd"), "item")),
+        "poll_waits": Table(
+            f"SELECT * FROM ({poll_waits(theirs)}) LEFT JOIN ({called}) USING ({_WHO})", f"waits DESC, {_WHO}"
+        ),
+        "cost": Table("SELECT * FROM bill", "project, usd DESC, item"),
         "cost_by_item": Table(
-            of.bill.groupBy("item").agg(F.sum("units").alias("units"), F.sum("usd").alias("usd")),
-            (F.desc("usd"), "item"),
+            "SELECT item, sum(units) AS units, sum(usd) AS usd FROM bill GROUP BY item", "usd DESC, item"
         ),
-        "costliest_projects": Table(usd.orderBy(F.desc("usd"), "project").limit(RANKED), (F.desc("usd"), "project")),
-        "failures_by_cause": Table(failures_by_cause(of.cells), (F.desc("attempts"), "cause")),
-        "anomalies": Table(
-            of.anomalies,
-            (F.desc("score"), "anomaly", *WHO, "started_at"),
-        ),
+        "costliest_projects": Table(f"{usd} ORDER BY usd DESC, project LIMIT {RANKED}", "usd DESC, project"),
+        "failures_by_cause": Table(failures_by_cause(theirs), "attempts DESC, cause"),
+        "anomalies": Table("SELECT * FROM anomalies", f"score DESC, anomaly, {_WHO}, started_at"),
         "conservation": Table(
-            balance(of.all_fates),
-            ("project", "hour"),
+            "SELECT * FROM balance",
+            "project, hour",
             {
-                **{name: F.col(name) for name in ("messages", "owed", *STANDINGS, "unexpected")},
-                "unbalanced_hours": (~F.col("balanced")).cast("long"),
+                **{name: name for name in ("messages", "owed", *STANDINGS, "unexpected")},
+                "unbalanced_hours": "(NOT balanced)::BIGINT",
             },
         ),
-        "verdicts": Table(verdicts(balance(of.all_fates), of.findings), ("project",), shown=PROJECTS),
+        "verdicts": Table(verdicts("balance", "findings"), "project", shown=PROJECTS),
         "causes": Table(
-            by_cause(of.findings),
-            ("severity", "place", F.desc("explained"), F.desc("count"), "finding", "project", "queue", "detail"),
+            by_cause("findings"),
+            "severity, place, explained DESC, count DESC, finding, project NULLS FIRST, queue NULLS FIRST, detail",
         ),
         "findings": Table(
-            of.findings,
-            (F.col("message_id").isNotNull(), "severity", "finding", "project", "message_id", "delivery_id", "detail"),
-            {"breaches": (F.col("severity") == "breach").cast("long")},
+            "SELECT * FROM findings",
+            "message_id IS NOT NULL, severity, finding, project NULLS FIRST, message_id, delivery_id, detail",
+            {"breaches": "(severity = 'breach')::BIGINT"},
         ),
     }
+
+
+def billed(attempts: str, fates_of: str) -> str:
+    """The bill of each project, see :mod:`.cost`. The hub's own messages for it are in it.
+
+    Args:
+        attempts: See :func:`.cells.attempt_cells`.
+        fates_of: See :func:`.traffic.counted_once`.
+    """
+    return bill(f"({summed(attempts, ('project', 'dialect'))})", f"({fates(fates_of, ('project',))})")

@@ -26,10 +26,10 @@ from typing import Any
 import pytest
 from glue_jobs.delivery_report import job
 from glue_jobs.delivery_report.cells import HOURLY
+from glue_jobs.delivery_report.compaction import read_records
 from glue_jobs.delivery_report.days import read_replaced
 from glue_jobs.delivery_report.deliveries import KEPT_DELIVERY
 from glue_jobs.delivery_report.findings import FINDING
-from glue_jobs.delivery_report.kept_records import read_records
 from glue_jobs.delivery_report.storage import Layout
 from pyspark.sql import DataFrameWriter, SparkSession
 from tests.glue.frames import rows_of

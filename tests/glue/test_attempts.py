@@ -12,7 +12,7 @@ from glue_jobs.delivery_report.cells import WHO, attempt_cells, hourly, outcomes
 from glue_jobs.delivery_report.percentiles import bucket_of
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from tests.glue.frames import records_frame, rows_of
+from tests.glue.frames import queried, records_frame, rows_of
 from tests.glue.lives import HOUR, NOON, Lives
 
 
@@ -57,7 +57,7 @@ def test_sums_and_percentiles_of_a_subscriber(cells: DataFrame, lives: Lives, ho
     ]
     durations = [each.duration_ms or 0 for each in made]
     # When counted from cells
-    rows = rows_of(summed(cells, WHO) if hour is None else hourly(cells))
+    rows = queried((lambda cells: summed(cells, WHO)) if hour is None else hourly, cells)
     (row,) = [row for row in rows if row["subscriber_id"] == "s1" and (hour is None or str(row["hour"]) == hour)]
     # Then the sums are the same
     assert row["subscriber"] == "S1"
@@ -79,23 +79,23 @@ def test_sums_and_percentiles_of_a_subscriber(cells: DataFrame, lives: Lives, ho
 
 
 def test_one_row_over_everything(cells: DataFrame, lives: Lives) -> None:
-    (row,) = rows_of(summed(cells, ()))
+    (row,) = queried(lambda cells: summed(cells, ()), cells)
     assert row["attempts"] == sum(each.kind == "attempt" for each in lives.records)
 
 
 def test_outcomes_tell_status_and_error(cells: DataFrame, lives: Lives) -> None:
-    told = {
+    counted = {
         (row["subscriber_id"], row["verdict"], row["status_code"], row["error_class"]): row["attempts"]
-        for row in rows_of(outcomes(cells))
+        for row in queried(outcomes, cells)
     }
-    for (subscriber_id, verdict, status, error), attempts in told.items():
+    for (subscriber_id, verdict, status, error), attempts in counted.items():
         assert attempts == sum(
             (each.subscriber_id, each.verdict, each.status_code, each.error_class)
             == (subscriber_id, verdict, status, error)
             for each in lives.records
         )
-    assert ("s0", "failed", 0, "timeout") in told
-    assert sum(told.values()) == sum(each.kind == "attempt" for each in lives.records)
+    assert ("s0", "failed", 0, "timeout") in counted
+    assert sum(counted.values()) == sum(each.kind == "attempt" for each in lives.records)
 
 
 def test_buckets_rise_and_are_two_percent_wide(spark: SparkSession) -> None:
@@ -111,5 +111,5 @@ def test_hours_are_those_of_the_end_of_the_attempt(spark: SparkSession) -> None:
     lives = Lives()
     lives.attempt(lives.post(NOON - 1)[0], took=50)
     lives.attempt(lives.post(NOON + HOUR)[0], took=50)
-    rows = rows_of(hourly(attempt_cells(records_frame(spark, lives.records))))
+    rows = queried(hourly, attempt_cells(records_frame(spark, lives.records)))
     assert sorted(str(row["hour"])[11:13] for row in rows) == ["12", "13"]

@@ -13,7 +13,7 @@ from glue_jobs.delivery_report.deliveries import delivery_rows
 from glue_jobs.delivery_report.findings import FINDING
 from glue_jobs.delivery_report.traffic import backlog, fate_cells, given_up
 from pyspark.sql import SparkSession
-from tests.glue.frames import records_frame, rows_frame, rows_of
+from tests.glue.frames import queried, records_frame, rows_frame
 from tests.glue.lives import HOUR, MINUTE, NOON, Lives
 from tests.glue.pages import results, text_of
 
@@ -42,7 +42,7 @@ def test_one_truncated_object_is_one_cause_and_comes_first(spark: SparkSession) 
         broken,
     ]
     # When
-    causes = sorted(rows_of(by_cause(rows_frame(spark, rows, FINDING))), key=lambda row: (row["place"], row["finding"]))
+    causes = sorted(queried(by_cause, rows_frame(spark, rows, FINDING)), key=lambda row: (row["place"], row["finding"]))
     # Then the object is the first of three causes, with the findings that follow from it
     told = [(row["finding"], row["queue"], row["count"], row["explained"]) for row in causes]
     assert told == [
@@ -67,7 +67,7 @@ def test_the_page_names_what_has_a_cause_once_and_objects_first() -> None:
 
 def test_no_object_can_be_read(spark: SparkSession) -> None:
     broken = {"severity": "breach", "finding": "unusable_records", "detail": OBJECT}
-    (row,) = rows_of(by_cause(rows_frame(spark, [broken], FINDING)))
+    (row,) = queried(by_cause, rows_frame(spark, [broken], FINDING))
     assert (row["count"], row["explained"], row["first_hour"].hour) == (1, 0, 12)
 
 
@@ -85,10 +85,10 @@ def test_what_was_given_up_and_what_waits_by_queue_and_subscriber(spark: SparkSe
     now = datetime.fromtimestamp((NOON + 2 * HOUR + MINUTE) / 1000, UTC)
     cells = fate_cells(with_standing(delivery_rows(records_frame(spark, lives.records)), now, timedelta(hours=1)))
     # Then
-    (gone,) = rows_of(given_up(cells))
+    (gone,) = queried(given_up, cells)
     assert (gone["queue"], gone["subscriber_id"]) == ("orders", "s0")
     assert (gone["exhausted"], gone["expired"], gone["cancelled"], gone["deliveries"]) == (2, 1, 0, 5)
-    waits = {row["subscriber_id"]: row for row in rows_of(backlog(cells))}
+    waits = {row["subscriber_id"]: row for row in queried(backlog, cells)}
     assert {name: (row["waiting"], row["retrying"], row["pending"]) for name, row in waits.items()} == {
         "s0": (1, 1, 0),
         "s1": (1, 0, 1),

@@ -21,7 +21,7 @@ from glue_jobs.delivery_report.schema import CURATED
 from glue_jobs.delivery_report.storage import small_table
 from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
-from tests.glue.frames import records_frame, rows_of
+from tests.glue.frames import queried, records_frame, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 
 GRACE = timedelta(hours=1)
@@ -101,8 +101,8 @@ def test_the_balance_is_what_the_hub_has(spark: SparkSession) -> None:
     # When balanced
     records = records_frame(spark, [*first.records, *second.records])
     judged = with_standing(delivery_rows(records), at(NOON + 100 * MINUTE + 1_000), GRACE)
-    balanced = balance(fate_cells(judged))
-    rows = {(row["project"], str(row["hour"])[11:13]): row for row in rows_of(balanced)}
+    cells = fate_cells(judged)
+    rows = {(row["project"], str(row["hour"])[11:13]): row for row in queried(balance, cells)}
     # Then messages and standings are those of the hub, and the one long overdue breaks its hour
     assert {key: (row["messages"], row["owed"]) for key, row in rows.items()} == {
         ("p1", "12"): (3, 6),
@@ -117,7 +117,10 @@ def test_the_balance_is_what_the_hub_has(spark: SparkSession) -> None:
     assert not rows["p1", "12"]["balanced"]
     assert rows["p2", "12"]["balanced"]
     # And each project has its own verdict
-    own = {row["project"]: row for row in rows_of(verdicts(balanced, overdue_findings(judged)))}
+    own = {
+        row["project"]: row
+        for row in queried(lambda cells, found: verdicts(f"({balance(cells)})", found), cells, overdue_findings(judged))
+    }
     assert {name: (row["owed"], row["missing"], row["breaches"], row["conserved"]) for name, row in own.items()} == {
         "p1": (12, 4, 4, False),
         "p2": (1, 0, 0, True),
@@ -141,8 +144,22 @@ def test_a_lost_acceptance(spark: SparkSession) -> None:
     del lives.records[0]
     assert findings(spark, lives) == [("never_accepted", delivery.delivery_id, "1 records but no acceptance")]
     judged = with_standing(delivery_rows(records_frame(spark, lives.records)), at(NOON + HOUR), GRACE)
-    (row,) = rows_of(balance(fate_cells(judged)))
+    (row,) = queried(balance, fate_cells(judged))
     assert (row["unexpected"], row["balanced"]) == (1, False)
+
+
+def test_as_many_suspects_as_a_lost_stream_makes_are_not_handed_to_every_task(spark: SparkSession) -> None:
+    # Given a night on which the acceptance of every delivery is lost, and none of it is small enough for a broadcast
+    lives = Lives()
+    for n in range(300):
+        lives.attempt(lives.post(NOON + n)[0])
+    records = records_frame(spark, [each for each in lives.records if each.kind != "accepted"])
+    # When each is looked at
+    found = delivery_findings(records, suspicious(delivery_rows(records)))
+    # Then each is named, and Spark has joined them part by part
+    assert {row["delivery_id"] for row in rows_of(found)} == {each.delivery_id for each in lives.deliveries.values()}
+    assert spark.conf.get("spark.sql.autoBroadcastJoinThreshold") == "-1"
+    assert "Broadcast" not in found._jdf.queryExecution().executedPlan().toString()
 
 
 def test_a_delivery_that_was_not_owed(spark: SparkSession) -> None:

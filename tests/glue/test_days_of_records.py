@@ -18,10 +18,9 @@ from unittest.mock import MagicMock
 import pytest
 from glue_jobs.delivery_report import compaction, manifest
 from glue_jobs.delivery_report import days as days_module
-from glue_jobs.delivery_report.compaction import DayIntake, compact
+from glue_jobs.delivery_report.compaction import DayIntake, compact, read_records
 from glue_jobs.delivery_report.days import named_files
 from glue_jobs.delivery_report.erasures import take_out_erased
-from glue_jobs.delivery_report.kept_records import read_records
 from glue_jobs.delivery_report.storage import Layout
 from pyspark.sql import SparkSession
 from tests.glue.lives import NOON, Lives
@@ -120,10 +119,11 @@ class Objects:
     def schema(self, *_: Any, **__: Any) -> Objects:
         return self
 
-    options = withColumns = observe = coalesce = mode = groupBy = count = schema  # noqa: N815 (Spark's names)
+    options = withColumns = observe = coalesce = mode = partitionBy = groupBy = count = schema  # noqa: N815 (Spark's names)
 
-    def json(self, path: str) -> Objects:
+    def json(self, paths: Sequence[str]) -> Objects:
         """Read the objects of a day."""
+        (path,) = paths
         folder = Path(path.removeprefix("file://"))
         self._rows = Counter()
         for each in folder.rglob("*.json.gz"):
@@ -132,13 +132,13 @@ class Objects:
         return self
 
     def seen(self) -> dict[str, Any]:
-        return {"lines": len(self._found), "rejected": 0, "no_records": ""}
+        return {"lines_0": len(self._found), "rejected_0": 0, "no_records": ""}
 
-    def parquet(self, folder: str) -> None:
+    def parquet(self, root: str) -> None:
         """Write what was read, a file for each row."""
         for row in self._found:
             self._process.step()
-            file = Path(folder.removeprefix("file://")) / f"part-{next(self._names)}.parquet"
+            file = Path(root.removeprefix("file://")) / f"dt={DAY}" / f"part-{next(self._names)}.parquet"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(row))
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
-from glue_jobs.delivery_report.cells import OWN, ROUTED_QUEUE, WHO, attempt_cells, attempt_levels, summed
+from glue_jobs.delivery_report.cells import IS_OWN, ROUTED_QUEUE, WHO, attempt_cells, poll_waits
 from glue_jobs.delivery_report.conservation import balance, with_standing
-from glue_jobs.delivery_report.cost import bill, used
 from glue_jobs.delivery_report.deliveries import delivery_rows
 from glue_jobs.delivery_report.retries import by_attempt, recovery_times, try_cells
-from glue_jobs.delivery_report.traffic import acknowledgement_waits, fate_cells, fate_levels, fates, poll_waits
+from glue_jobs.delivery_report.tables import billed
+from glue_jobs.delivery_report.traffic import acknowledged_cells, acknowledgement_waits, counted_once, fate_cells, fates
 from glue_jobs.delivery_report.usage import USAGE
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from tests.glue.frames import records_frame, rows_of
+from tests.glue.frames import queried, records_frame
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE
@@ -42,7 +43,10 @@ def deliveries(spark: SparkSession, lives: Lives) -> DataFrame:
 
 
 def test_fates_by_subscriber(spark: SparkSession) -> None:
-    rows = {row["subscriber_id"]: row for row in rows_of(fates(fate_cells(deliveries(spark, some_lives())), WHO))}
+    rows = {
+        row["subscriber_id"]: row
+        for row in queried(lambda cells: fates(cells, WHO), fate_cells(deliveries(spark, some_lives())))
+    }
     flaky = rows["s1"]
     assert (flaky["deliveries"], flaky["delivered"], flaky["exhausted"], flaky["open"]) == (10, 9, 1, 0)
     assert (flaky["tried"], flaky["first_won"], flaky["attempts"], flaky["retries"]) == (10, 5, 5 + 6 + 3 + 3, 7)
@@ -57,19 +61,19 @@ def test_fates_by_subscriber(spark: SparkSession) -> None:
 def test_fates_of_nothing_delivered_have_no_times(spark: SparkSession) -> None:
     lives = Lives()
     lives.post()
-    (row,) = rows_of(fates(fate_cells(deliveries(spark, lives)), ()))
+    (row,) = queried(lambda cells: fates(cells, ()), fate_cells(deliveries(spark, lives)))
     assert (row["messages"], row["open"], row["delivery_p50_ms"]) == (1, 1, None)
 
 
 def test_success_by_attempt_number(spark: SparkSession) -> None:
-    rows = sorted(rows_of(by_attempt(try_cells(deliveries(spark, some_lives())))), key=lambda row: row["attempt"])
+    rows = sorted(queried(by_attempt, try_cells(deliveries(spark, some_lives()))), key=lambda row: row["attempt"])
     assert [(row["attempt"], row["tried"], row["won"]) for row in rows] == [(1, 20, 15), (2, 5, 3), (3, 2, 1)]
     assert [round(row["share"], 3) for row in rows] == [0.75, 0.6, 0.5]
     assert [row["won_so_far"] for row in rows] == [0.75, 0.9, 0.95]
 
 
 def test_recovery_and_the_schedule_it_suggests(spark: SparkSession) -> None:
-    rows = rows_of(recovery_times(try_cells(deliveries(spark, some_lives()))))
+    rows = queried(recovery_times, try_cells(deliveries(spark, some_lives())))
     # Three took 60.2 s from the first answer, one 120.4 s
     assert [(row["recovered"], row["p50_ms"], row["p99_ms"]) for row in rows] == [(4, 60_200, 120_400)]
 
@@ -81,7 +85,7 @@ def test_waits_for_acknowledgements(spark: SparkSession) -> None:
         lives.acknowledge(held, NOON + 100 + seconds * 1000)
     (early,) = lives.post()
     lives.answer_late(lives.acknowledge(early, NOON + 10, 1), early, at=NOON + 90)
-    (row,) = rows_of(acknowledgement_waits(deliveries(spark, lives), WHO))
+    (row,) = queried(acknowledgement_waits, acknowledged_cells(deliveries(spark, lives)))
     assert (row["waits"], row["p50_ms"], row["longest_ms"]) == (4, 1_000, 30_000)
 
 
@@ -89,16 +93,15 @@ def test_waits_before_polls(spark: SparkSession) -> None:
     lives = Lives()
     lives.attempt(lives.post()[0], took=100)
     frame = records_frame(spark, lives.records)
-    assert rows_of(poll_waits(frame, WHO)) == []
+    assert queried(poll_waits, attempt_cells(frame)) == []
     polls = frame.withColumn("kind", F.when(F.col("kind") == "attempt", "poll").otherwise(F.col("kind")))
-    assert [row["waits"] for row in rows_of(poll_waits(polls, WHO))] == [1]
+    assert [row["waits"] for row in queried(poll_waits, attempt_cells(polls))] == [1]
 
 
 def test_the_bill_names_units_and_prices(spark: SparkSession) -> None:
     lives = some_lives()
-    attempts = summed(attempt_cells(records_frame(spark, lives.records)), ("project",))
-    became = fates(fate_cells(deliveries(spark, lives)), ("project",))
-    rows = {row["item"]: row for row in rows_of(bill(used(attempts, became, attempts.where("false"))))}
+    cells = attempt_cells(records_frame(spark, lives.records))
+    rows = {row["item"]: row for row in queried(billed, cells, fate_cells(deliveries(spark, lives)))}
     assert set(rows) == {each.item for each in USAGE}
     # Ten posts, their bodies within one unit of 512 KB; a write per message and KB of body, and one per attempt
     assert rows["HTTP API requests"]["units"] == 11
@@ -111,9 +114,9 @@ def test_a_project_that_only_retries_old_messages_still_costs(spark: SparkSessio
     lives = Lives()
     (delivery,) = lives.post(NOON - DAY)
     lives.attempt(delivery, at=NOON)
-    attempts = summed(attempt_cells(records_frame(spark, lives.records)), ("project",))
-    nothing = fates(fate_cells(deliveries(spark, Lives(records=lives.records)).where("false")), ("project",))
-    assert sum(row["usd"] for row in rows_of(bill(used(attempts, nothing, attempts.where("false"))))) > 0
+    nothing = fate_cells(deliveries(spark, lives)).where("false")
+    cells = attempt_cells(records_frame(spark, lives.records))
+    assert sum(row["usd"] for row in queried(billed, cells, nothing)) > 0
 
 
 def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spark: SparkSession) -> None:
@@ -130,22 +133,25 @@ def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spa
     whole = Lives(records=records)
     # When all is counted, Then three were posted, and two deliveries are owed, of which one has arrived
     cells = fate_cells(deliveries(spark, whole))
-    levels = {row["level"]: row for row in rows_of(fate_levels(cells)) if row["level"] in ("overall", "project", OWN)}
-    told = {name: (row["messages"], row["deliveries"], row["delivered"]) for name, row in levels.items()}
-    assert told["overall"] == told["project"] == (3, 2, 1)
+
+    def counted(keys: tuple[str, ...], which: str) -> list[dict[str, Any]]:
+        return queried(lambda fates_: fates(f"(SELECT * FROM ({counted_once(fates_)}) WHERE {which})", keys), cells)
+
+    for keys in ((), ("project",)):
+        (row,) = counted(keys, "NOT own")
+        assert (row["messages"], row["deliveries"], row["delivered"]) == (3, 2, 1)
     # And the bill has the copies and the routing besides
-    assert told[OWN] == (2, 3, 2)
-    queues = {row["queue"]: row["messages"] for row in rows_of(fate_levels(cells)) if row["level"] == "queue"}
+    (row,) = counted(("project",), "own")
+    assert (row["messages"], row["deliveries"], row["delivered"]) == (2, 3, 2)
+    queues = {row["queue"]: row["messages"] for row in counted(("queue",), "NOT own")}
     assert queues == {"hub/incoming": 3, "hub/s1": 0, "hub/s2": 0}
     # And the balance owes what the copies are owed, and what has no copies yet
-    (sums,) = rows_of(
-        balance(cells)
-        .groupBy()
-        .agg(*(F.sum(each).alias(each) for each in ("messages", "owed", "delivered", "pending", "missing")))
-    )
-    assert (sums["messages"], sums["owed"], sums["delivered"], sums["pending"]) == (3, 3, 1, 1)
-    assert sums["missing"] == 1
+    hours = queried(balance, cells)
+    sums = {name: sum(row[name] for row in hours) for name in ("messages", "owed", "delivered", "pending", "missing")}
+    assert sums == {"messages": 3, "owed": 3, "delivered": 1, "pending": 1, "missing": 1}
     # And the router's attempts are nobody's
-    attempts = rows_of(attempt_levels(attempt_cells(records_frame(spark, records))))
-    assert {row["subscriber_id"] for row in attempts if row["level"] == "subscriber"} == {"s1", "s2"}
-    assert [row["attempts"] for row in attempts if row["level"] == "overall"] == [2]
+    attempts = attempt_cells(records_frame(spark, records))
+    assert {row["subscriber_id"] for row in queried(lambda each: f"FROM {each} WHERE NOT {IS_OWN}", attempts)} == {
+        "s1",
+        "s2",
+    }

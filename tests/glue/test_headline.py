@@ -12,7 +12,7 @@ from glue_jobs.delivery_report.cells import CELL, failures_by_cause
 from glue_jobs.delivery_report.traffic import without_gaps
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, LongType, StructField, StructType, TimestampType
-from tests.glue.frames import rows_frame, rows_of
+from tests.glue.frames import queried, rows_frame
 from tests.glue.pages import fate, results, text_of
 
 BUSY, BEFORE = fate(day=date(2026, 11, 20), messages=1_000), fate(day=date(2026, 11, 19), messages=800)
@@ -72,9 +72,11 @@ def test_hours_without_a_message_are_zero_to_the_end_of_the_report(spark: SparkS
     ]
     until = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
     # When
-    filled = without_gaps(rows_frame(spark, rows, COURSE), "hour", datetime(2026, 11, 20, tzinfo=UTC), until)
+    since = datetime(2026, 11, 20, tzinfo=UTC)
+    counts = {"messages": "messages", "busy_ms": "busy_ms"}
+    filled = queried(lambda each: without_gaps(each, "hour", counts, since, until), rows_frame(spark, rows, COURSE))
     # Then all hours are there, the last one is unfinished, and what was not measured is not zero
-    found = sorted((row["hour"].hour, row["messages"], row["busy_ms"], row["p50_ms"]) for row in rows_of(filled))
+    found = sorted((row["hour"].hour, row["messages"], row["busy_ms"], row["p50_ms"]) for row in filled)
     nothing = (0, 0, None)
     assert found == [
         (0, *nothing),
@@ -90,8 +92,9 @@ def test_hours_without_a_message_are_zero_to_the_end_of_the_report(spark: SparkS
 def test_days_without_a_message_are_zero(spark: SparkSession) -> None:
     schema = StructType([StructField("day", DateType()), StructField("messages", LongType())])
     begin, until = datetime(2026, 11, 18, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)
-    filled = without_gaps(rows_frame(spark, [{"day": date(2026, 11, 18), "messages": 3}], schema), "day", begin, until)
-    assert sorted((row["day"].day, row["messages"]) for row in rows_of(filled)) == [(18, 3), (19, 0), (20, 0)]
+    counted = rows_frame(spark, [{"day": date(2026, 11, 18), "messages": 3}], schema)
+    filled = queried(lambda each: without_gaps(each, "day", {"messages": "messages"}, begin, until), counted)
+    assert sorted((row["day"].day, row["messages"]) for row in filled) == [(18, 3), (19, 0), (20, 0)]
 
 
 def test_a_line_of_times_breaks_where_nothing_was_measured() -> None:
@@ -132,7 +135,7 @@ def test_why_attempts_failed_is_about_all_of_them(spark: SparkSession) -> None:
     won = {**status, "verdict": "delivered", "status_code": 200, "attempts": 90}
     cells = rows_frame(spark, [status, {**status, "subscriber_id": "b"}, timeout, won], CELL)
     # Then causes are summed over all subscribers
-    found = {row["cause"]: row["attempts"] for row in rows_of(failures_by_cause(cells))}
+    found = {row["cause"]: row["attempts"] for row in queried(failures_by_cause, cells)}
     assert found == {"status 503": 4, "Timeout": 5}
 
 

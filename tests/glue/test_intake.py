@@ -66,10 +66,10 @@ def test_lines_are_used_or_rejected_with_a_reason(spark: SparkSession, tmp_path:
     file.write_text("\n".join(LINES.values()) + "\n")
     # When it is read with the explicit schema
     parsed = spark.read.schema(RAW).option("columnNameOfCorruptRecord", CORRUPT).json(f"file://{file}")
-    lines = parsed.withColumn("source", F.lit("x")).withColumn("rejection", rejection(F.lit(DAY)))
+    lines = parsed.withColumns({"source": F.lit("x"), "dt": F.lit(DAY), "rejection": rejection(F.lit(DAY))})
     # Then the good ones are used, unchanged
     used = usable(lines)
-    assert used.columns == CURATED.fieldNames()
+    assert used.columns == [*CURATED.fieldNames(), "dt"]
     rows = rows_of(used)
     assert len(rows) == 2
     # And each of the others is kept unchanged, with its reason

@@ -1,4 +1,4 @@
-"""The libraries uploaded with the job are all that its charts need."""
+"""The libraries uploaded with the job are all that its charts and its tables need."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from glue_jobs.libraries import AT_HAND, WANTED
 
 
 def test_the_libraries_are_complete() -> None:
-    # Given the dependencies of matplotlib, and theirs
-    needed, waiting = set[str](), ["matplotlib"]
+    # Given the dependencies of matplotlib and DuckDB, and theirs
+    needed, waiting = set[str](), ["matplotlib", "duckdb"]
     while waiting:
         name = waiting.pop()
         if name not in needed:

@@ -8,13 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from glue_jobs.delivery_report.cells import WHO, attempt_cells, summed
 from glue_jobs.delivery_report.conservation import balance, delivery_findings, order_findings, with_standing
-from glue_jobs.delivery_report.cost import bill, used
 from glue_jobs.delivery_report.deliveries import delivery_rows, repeated, suspicious
 from glue_jobs.delivery_report.duplicates import duplicated_records
+from glue_jobs.delivery_report.tables import billed
 from glue_jobs.delivery_report.traffic import fate_cells, fates
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from tests.glue.frames import records_frame, rows_of
+from tests.glue.frames import queried, records_frame, rows_of
 from tests.notifications.world import PROJECT, NotificationWorld, recorded
 
 from pushhub.notifications.model.topic import Topic
@@ -57,7 +56,7 @@ def test_what_is_owed_stands_as_it_does_in_the_hub(spark: SparkSession, world: N
     live(world)
     records = records_frame(spark, recorded(world))
     # When
-    (row,) = rows_of(balance(fate_cells(judged(world, records))))
+    (row,) = queried(balance, fate_cells(judged(world, records)))
     # Then: three for each of two, two and one more for the one that stays
     assert (row["messages"], row["owed"]) == (6, 9)
     counted = {name: row[name] for name in ("acknowledged", "cancelled", "reserved", "pending", "expired", "missing")}
@@ -144,7 +143,7 @@ def test_a_notification_acknowledged_after_one_sending_was_taken_at_the_first_tr
     world.acknowledge("c", 3)
     world.disconnect("c")
     # Then two of the three that were sent were acknowledged at the first try
-    (row,) = rows_of(fates(fate_cells(judged(world, records_frame(spark, recorded(world)))), ()))
+    (row,) = queried(lambda cells: fates(cells, ()), fate_cells(judged(world, records_frame(spark, recorded(world)))))
     assert {name: row[name] for name in ("acknowledged", "first_won", "tried", "retries")} == {
         "acknowledged": 3,
         "first_won": 2,
@@ -157,14 +156,14 @@ def test_sendings_are_attempts_and_cost_as_such(spark: SparkSession, world: Noti
     live(world)
     records = records_frame(spark, recorded(world))
     cells = attempt_cells(records)
-    rows = {row["subscriber"]: row for row in rows_of(summed(cells, WHO))}
+    rows = {row["subscriber"]: row for row in queried(lambda cells: summed(cells, WHO), cells)}
     assert {name: (row["attempts"], row["reserved"], row["first_won"]) for name, row in rows.items()} == {
         "one": (5, 5, 5),
         "two": (3, 3, 3),
     }
-    attempts = summed(cells, ("project",))
-    became = fates(fate_cells(judged(world, records)), ("project",))
-    lines = {row["item"]: row["units"] for row in rows_of(bill(used(attempts, became, attempts)))}
+    became = fate_cells(judged(world, records))
+    lines = {row["item"]: row["units"] for row in queried(billed, cells, became)}
     assert lines["WebSocket messages"] == 2 * 8
     assert lines["SQS FIFO requests"] == 3 * 8
-    assert rows_of(became.select(F.col("acknowledged"), F.col("open"))) == [{"acknowledged": 2, "open": 4}]
+    (row,) = queried(lambda cells: fates(cells, ("project",)), became)
+    assert (row["acknowledged"], row["open"]) == (2, 4)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from glue_jobs.delivery_report.outages import outage_days, outages
 from pyspark.sql import SparkSession
-from tests.glue.frames import records_frame, rows_of
+from tests.glue import frames
+from tests.glue.frames import records_frame
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 
 from pushhub.engine.model.backoff import FixedDelay
@@ -84,7 +85,7 @@ def lived() -> Iterator[Lives]:
 def told(spark: SparkSession) -> dict[str, dict[str, Any]]:
     """The row of each queue's subscriber."""
     records = records_frame(spark, [each for lives in lived() for each in lives.records])
-    rows = rows_of(outages(outage_days(records), date(2026, 11, 1), UNTIL))
+    rows = frames.queried(lambda days: outages(days, date(2026, 11, 1), UNTIL), outage_days(records))
     return {row["queue"]: row for row in rows if row["subscriber_id"] == "s0"}
 
 

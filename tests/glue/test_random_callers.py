@@ -23,7 +23,7 @@ from glue_jobs.delivery_report.proof import prove
 from glue_jobs.delivery_report.storage import Layout
 from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
-from tests.glue.frames import rows_of
+from tests.glue.frames import queried, rows_of
 from tests.glue.runs import asked
 from tests.glue.table_pages import TablePages
 
@@ -119,7 +119,7 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, hour: 
     assert not proof.set_aside
     return Judged(
         [each for each in rows_of(proof.findings) if each["severity"] == "breach"],
-        {each["project"] for each in rows_of(balance(fate_cells(proof.deliveries))) if not each["balanced"]},
+        {each["project"] for each in queried(balance, fate_cells(proof.deliveries)) if not each["balanced"]},
         gone,
     )
 

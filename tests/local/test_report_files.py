@@ -8,7 +8,7 @@ from pathlib import Path
 import boto3
 import pytest
 from glue_jobs.delivery_report import files
-from glue_jobs.delivery_report.files import from_json, listed, read_text, remove, write_text
+from glue_jobs.delivery_report.files import fetched, from_json, listed, put_file, read_text, remove, write_text
 from moto import mock_aws
 
 
@@ -37,6 +37,17 @@ def test_what_was_written_is_listed_and_read(root: str) -> None:
     assert read_text(f"{root}/dt=1/hour=05/a.json") == "grün"
     assert read_text(f"{root}/dt=1/nothing") is None
     assert listed(f"{root}/dt=2") == {}
+
+
+def test_a_file_goes_there_and_comes_back_as_it_is(root: str, tmp_path: Path) -> None:
+    # Given files of the same name for two days
+    for day in (1, 2):
+        (tmp_path / "mine").write_bytes(b"%d" % day)
+        put_file(tmp_path / "mine", f"{root}/dt={day}/part.parquet")
+    # Then each comes back, to wherever it can be read, and nothing unfinished is left
+    back = fetched([f"{root}/dt={day}/part.parquet" for day in (1, 2)], tmp_path / "here")
+    assert [each.read_bytes() for each in back] == [b"1", b"2"]
+    assert sorted(listed(f"{root}/dt=1")) == ["part.parquet"]
 
 
 @pytest.mark.parametrize("digests", [True, False])
