@@ -114,7 +114,8 @@ def run_duckdb(records: Path, out: Path) -> dict[str, Any]:
     started = time.monotonic()
     known = {"string": "VARCHAR", "int": "INTEGER", "array<string>": "VARCHAR[]"}
     kinds = ", ".join(
-        f"'{each.name}': '{known.get(each.dataType.simpleString(), each.dataType.simpleString())}'" for each in RAW.fields[:-1]
+        f"'{each.name}': '{known.get(each.dataType.simpleString(), each.dataType.simpleString())}'"
+        for each in RAW.fields[:-1]
     )
     place = out.with_suffix(".parquet")
     with duckdb.connect(config={"threads": THREADS, "memory_limit": "2GB"}) as engine:
