@@ -15,8 +15,7 @@ from pushhub.base import json_text
 from pushhub.base.errors import NotFound, RequestRefused
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.reach import Reach, Scope
-from pushhub.engine.protocol import TargetOffer
-from pushhub.engine.target import Outcome, PushOrder, Targets
+from pushhub.engine.target import Outcome, PushOrder, TargetOffer, Targets
 from pushhub.ironmq.targets import check_queue_url, check_worker_url
 from pushhub.notifications.wire.url import parse_topic_url
 from pushhub.webhooks.api.dialect import MAX_REQUEST_BYTES

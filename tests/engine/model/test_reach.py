@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from pushhub.engine.model.reach import Reach, Scope, may_reach
-from pushhub.engine.protocol import TargetOffer
+from pushhub.engine.target import TargetOffer
 
 
 @pytest.mark.parametrize(("reach", "scope"), list(product(Reach, Scope)))

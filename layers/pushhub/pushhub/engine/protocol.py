@@ -16,11 +16,10 @@ if typing.TYPE_CHECKING:
     from pushhub.engine.model.catalogue import Accepted
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.model.reach import Scope
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import AttemptQueues, Finder, SubscriberEvents, Watcher
-    from pushhub.engine.target import Target
+    from pushhub.engine.target import TargetOffer
 
 ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRecord] | None"]
 """Makes the record or records of one stream record; None when the change is not recorded.
@@ -76,27 +75,6 @@ class Api(typing.Protocol):
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an API Gateway HTTP API event. Never raises."""
-
-
-@dataclass(frozen=True, slots=True)
-class TargetOffer:
-    """A kind of subscriber that a protocol contributes.
-
-    Attributes:
-        schemes: The URL schemes it handles.
-        make: Makes the target on first use.
-        scope: Whose the destinations of its URLs are, or a function that says so for a URL already checked.
-        public: Whether owners may register it as a subscriber of their queues.
-        signed: Whether its requests can carry a signature.
-        headers: Whether they carry the subscriber's headers.
-    """
-
-    schemes: tuple[str, ...]
-    make: Callable[[], Target]
-    scope: Scope | Callable[[str], Scope]
-    public: bool = True
-    signed: bool = False
-    headers: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,12 @@ from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.reach import Reach, Scope, may_reach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pushhub.engine.model.answer_rules import Asked
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
-    from pushhub.engine.protocol import TargetOffer
 
 
 OUT_OF_REACH = "The url leads to a place that only a token of the project opens"
@@ -123,6 +122,27 @@ class Target(Protocol):
 
     def deliver(self, order: PushOrder) -> Outcome:
         """Make one attempt. Raises ``Unavailable`` only when nothing was sent, for reasons of the hub's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOffer:
+    """A kind of subscriber that a protocol contributes.
+
+    Attributes:
+        schemes: The URL schemes it handles.
+        make: Makes the target on first use.
+        scope: Whose the destinations of its URLs are, or a function that says so for a URL already checked.
+        public: Whether owners may register it as a subscriber of their queues.
+        signed: Whether its requests can carry a signature.
+        headers: Whether they carry the subscriber's headers.
+    """
+
+    schemes: tuple[str, ...]
+    make: Callable[[], Target]
+    scope: Scope | Callable[[str], Scope]
+    public: bool = True
+    signed: bool = False
+    headers: bool = True
 
 
 class Targets:

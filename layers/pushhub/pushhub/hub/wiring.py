@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.model.reach import Scope
-from pushhub.engine.protocol import OwnIds, TargetOffer
+from pushhub.engine.protocol import OwnIds
 from pushhub.engine.protocol import Protocol as WireProtocol
+from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
 from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE, mapping_of_queue
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import time_of_message_id
 from pushhub.engine.component import Component
 from pushhub.engine.faults import described
@@ -24,7 +25,6 @@ from pushhub.ironmq.model.project_alert import (
     value_of,
 )
 from pushhub.ironmq.model.spans import SPANS_QUEUE
-from pushhub.ironmq.project_alerts import posted
 from pushhub.ironmq.wire.project_alerts import notification_body
 
 if TYPE_CHECKING:
@@ -227,3 +227,9 @@ def from_another_start(alerts: Sequence[ProjectAlert], now: int) -> Sequence[Pro
     """
     start = int(now // 60_000 * GOLDEN % 1 * len(alerts))
     return [*alerts[start:], *alerts[:start]]
+
+
+def posted(alerts: AlertStore, alert: ProjectAlert) -> None:
+    """Note that the pending notification of an alert was posted. If that fails, it is posted again, to no effect."""
+    with suppress(Conflict, Unavailable):
+        alerts.save(replace(alert, state=replace(alert.state, pending=None)))

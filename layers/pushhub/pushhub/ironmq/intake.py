@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.acceptance.accept import AcceptBodies, PlacedBody, Sink
     from pushhub.ironmq.alerts import Alerts
-    from pushhub.ironmq.search import Fields
+    from pushhub.ironmq.named_fields import Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

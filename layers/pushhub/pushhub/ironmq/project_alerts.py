@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
-from pushhub.base.errors import Conflict, Invalid, NotFound, QueueNotFound, Unavailable
+from pushhub.base.errors import Invalid, NotFound, QueueNotFound
 from pushhub.base.ids import new_uid
 from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects.projects import allowed_targets
+from pushhub.ironmq.check_alerts import posted
 from pushhub.ironmq.model.project_alert import Measure, ProjectAlert, is_alert_id, sampled, to_test
 from pushhub.ironmq.queues import named_subscriber
 
@@ -130,12 +130,6 @@ class ProjectAlerts(Component):
         refusal = self.calls.refusal(project_id, [settings.url], allowed)
         if refusal is not None:
             raise Invalid(f"url cannot be used: {refusal}")
-
-
-def posted(alerts: AlertStore, alert: ProjectAlert) -> None:
-    """Note that the pending notification of an alert was posted. If that fails, it is posted again, to no effect."""
-    with suppress(Conflict, Unavailable):
-        alerts.save(replace(alert, state=replace(alert.state, pending=None)))
 
 
 def _as_fields(settings: AlertSettings) -> dict[str, Any]:

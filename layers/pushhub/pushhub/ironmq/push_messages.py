@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue
-    from pushhub.ironmq.search import Fields
+    from pushhub.ironmq.named_fields import Fields
 
 PEEK_PAGE = 200
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 from pushhub.engine.component import Component
 from pushhub.engine.model.catalogue import DAY_MS, KEPT_DAYS, LEFT_OUT, Place, excerpt, place_of, sought
 from pushhub.engine.model.deflated import plain
-from pushhub.engine.model.search import field_values, index_entries
+from pushhub.engine.model.search import field_values
 from pushhub.ironmq.lookup import Lookup, entry_of
 from pushhub.ironmq.model.finding import LOOKS_MS, Hit, Hits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.delivery import Delivery
-    from pushhub.engine.model.message import Message, NewMessage
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.search import Found
     from pushhub.engine.ports import SearchIndex, StoredMessages
@@ -29,37 +28,6 @@ PER_PAGE = 25
 
 MOST_NAMED = 500
 """So many of those that have the value in a named field are not shown again."""
-
-
-class Fields:
-    """Keeps the index of a queue's named fields. Queues without any cost nothing.
-
-    Args:
-        index: The index; made on first use.
-    """
-
-    def __init__(self, index: Callable[[], SearchIndex]) -> None:
-        self._index = index
-
-    def add(self, queue: Queue, messages: Iterable[tuple[Message, NewMessage]]) -> None:
-        """Enter messages that are about to be stored. An entry whose message is not stored then is never shown.
-
-        Raises:
-            Unavailable: The effect is unknown; the messages must not be stored.
-        """
-        if not queue.search_fields:
-            return
-        entries = [
-            entry for message, new in messages for entry in index_entries(queue.search_fields, message, new.body)
-        ]
-        if entries:
-            self._index().add(entries)
-
-    def remove(self, queue: Queue, message: Message, body: bytes) -> None:
-        """Remove a message that is deleted."""
-        entries = index_entries(queue.search_fields, message, body)
-        if entries:
-            self._index().remove(entries)
 
 
 class Search(Component):

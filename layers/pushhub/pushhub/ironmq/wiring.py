@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
-from pushhub.engine.protocol import ReadAccepted, ReadChange, TargetOffer
+from pushhub.engine.protocol import ReadAccepted, ReadChange
+from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import CONFIG_TABLE, AwsEnginePorts, Engine
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from pushhub.ironmq.check_alerts import AlertPost, CheckAlerts, OwnQueues
     from pushhub.ironmq.error_queue import ErrorQueuePost
     from pushhub.ironmq.intake import QueueIntake
+    from pushhub.ironmq.named_fields import Fields
     from pushhub.ironmq.ports import AlertLevelStore, AlertStore, PullStore
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.project_alerts import ProjectAlerts
-    from pushhub.ironmq.search import Fields
     from pushhub.ironmq.span_export import CollectorTarget, PostSpans, SpanCounts
     from pushhub.ironmq.span_settings import SpanSettings
     from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
@@ -180,7 +181,7 @@ class Ironmq:
 
     @cached_property
     def _fields(self) -> Fields:
-        from pushhub.ironmq.search import Fields
+        from pushhub.ironmq.named_fields import Fields
 
         return Fields(lambda: self._outside.search_index)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pushhub.cloud.settings import Setting, number, text, url
 from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
-from pushhub.engine.protocol import ReadAccepted, ReadChange, TargetOffer
+from pushhub.engine.protocol import ReadAccepted, ReadChange
+from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import CONFIG_TABLE, VAULT_KEY
 
 if TYPE_CHECKING:

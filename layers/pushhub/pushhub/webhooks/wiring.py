@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.model.reach import Scope
-from pushhub.engine.protocol import OwnIds, TargetOffer
+from pushhub.engine.protocol import OwnIds
 from pushhub.engine.protocol import Protocol as WireProtocol
+from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
 from pushhub.webhooks.model.internal_queues import CONSENT_SCHEME, PROTOCOL, queue_of, queue_uid
 
@@ -38,10 +39,11 @@ if TYPE_CHECKING:
     from pushhub.webhooks.messages.intake import WebhooksIntake
     from pushhub.webhooks.messages.listing import Listing
     from pushhub.webhooks.messages.messages import WebhooksMessages
+    from pushhub.webhooks.messages.named_fields import WebhooksFields
     from pushhub.webhooks.messages.poller import Places
     from pushhub.webhooks.messages.ports import AttemptLog, IdempotencyKeys, MessageLog
     from pushhub.webhooks.messages.posting import WebhooksPosting
-    from pushhub.webhooks.messages.search import WebhooksFields, WebhooksFinder
+    from pushhub.webhooks.messages.search import WebhooksFinder
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.operational.operational import Operational, ToldCounts
     from pushhub.webhooks.ports import Applications, Endpoints, EventTypes, RequestKey
@@ -486,7 +488,7 @@ class Webhooks:
 
     @cached_property
     def _search_fields(self) -> WebhooksFields:
-        from pushhub.webhooks.messages.search import WebhooksFields
+        from pushhub.webhooks.messages.named_fields import WebhooksFields
 
         return WebhooksFields(lambda: self._outside.search_index)
 

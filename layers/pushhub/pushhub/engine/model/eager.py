@@ -8,8 +8,10 @@ then is over and recorded. It finds that attempt, and ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from pushhub.engine.model.message import Eager
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,19 +31,6 @@ MARGIN_S = 15
 
 MOST_ORDERS = 100
 """Most orders that ingest sends for one request; a larger post is in no hurry, and its producer should not wait."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Eager:
-    """What ingest orders itself.
-
-    Attributes:
-        subscriber_ids: The deliveries (``*`` for unicast); the stream orders all others at once.
-        again_s: Seconds from the stream's record until the stream's orders for these deliveries.
-    """
-
-    subscriber_ids: tuple[str, ...]
-    again_s: int
 
 
 def eager(message: Message, subscribers: Iterable[Subscriber]) -> Message:

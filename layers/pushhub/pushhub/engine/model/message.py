@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pushhub.engine.model.deflated import StoredBody
-    from pushhub.engine.model.eager import Eager
     from pushhub.engine.model.trace import Trace
 
 MAX_HOPS = 10
@@ -80,6 +79,19 @@ class NewMessage:
     descendants: int | None = None
     order_key: str | None = None
     trace: Trace | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eager:
+    """What ingest orders itself.
+
+    Attributes:
+        subscriber_ids: The deliveries (``*`` for unicast); the stream orders all others at once.
+        again_s: Seconds from the stream's record until the stream's orders for these deliveries.
+    """
+
+    subscriber_ids: tuple[str, ...]
+    again_s: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from pushhub.cloud.table import Item, number, text, texts
 from pushhub.cloud.unreadable import decodes
-from pushhub.engine.model.eager import Eager
-from pushhub.engine.model.message import DESCENDANTS, KEPT_AFTER_EXPIRY_MS, BodyRef, Message, Ordering
+from pushhub.engine.model.message import DESCENDANTS, KEPT_AFTER_EXPIRY_MS, BodyRef, Eager, Message, Ordering
 from pushhub.engine.model.trace import Trace
 from pushhub.engine.store._bodies import decode_body, encode_body
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pushhub.engine.acceptance.accept import AcceptBodies, PlacedBody
     from pushhub.engine.acceptance.first_orders import FirstOrders
     from pushhub.engine.model.queue import Subscriber
+    from pushhub.webhooks.messages.named_fields import WebhooksFields
     from pushhub.webhooks.messages.ports import MessageLog
-    from pushhub.webhooks.messages.search import WebhooksFields
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.wire.message import NewWebhook
 

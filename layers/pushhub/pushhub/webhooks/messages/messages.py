@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import BodyStore, StoredMessages, WorkQueue
+    from pushhub.webhooks.messages.named_fields import WebhooksFields
     from pushhub.webhooks.messages.ports import MessageLog
-    from pushhub.webhooks.messages.search import WebhooksFields
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.message import ListedMessage
     from pushhub.webhooks.model.redaction import Redaction

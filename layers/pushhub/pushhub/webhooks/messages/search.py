@@ -10,49 +10,20 @@ from pushhub.base.credentials import masked_url
 from pushhub.base.json_text import write
 from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import opening
-from pushhub.engine.model.search import Found, IndexEntry, Receiver, index_entries
+from pushhub.engine.model.search import Found, IndexEntry, Receiver
 from pushhub.webhooks.model.internal_queues import app_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.engine.model.delivery import Delivery
-    from pushhub.engine.model.message import Message
-    from pushhub.engine.ports import SearchIndex, StoredMessages
+    from pushhub.engine.ports import StoredMessages
     from pushhub.webhooks.messages.messages import WebhooksMessages
     from pushhub.webhooks.messages.ports import MessageLog
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
 KIND = "application"
-
-
-class WebhooksFields:
-    """Keeps the index of an application's named fields. Applications without any cost nothing."""
-
-    def __init__(self, index: Callable[[], SearchIndex]) -> None:
-        self._index = index
-
-    def add(self, application: Application, message: Message, body: bytes) -> None:
-        """Enter a message that is about to be stored. Fields that redaction withholds are left out.
-
-        Raises:
-            Unavailable: The effect is unknown; the message must not be stored.
-        """
-        entries = index_entries(application.fields.found_by, message, body)
-        if entries:
-            self._index().add(entries)
-
-    def remove(self, application: Application, message: Message, body: bytes) -> None:
-        """Remove a message whose content is erased.
-
-        Raises:
-            Unavailable: The effect is unknown; call again.
-        """
-        # Also by fields that redaction did not withhold when the message came.
-        entries = index_entries(application.fields.search_fields, message, body)
-        if entries:
-            self._index().remove(entries)
 
 
 class WebhooksFinder(Component):
