@@ -11,8 +11,10 @@ stretched by the share of a core that the function's memory buys (1,769 MB are o
 webhooks the 30 ms in which attempts that end together are gathered. Log bytes are those really written, plus 26 per
 line. Caches are warm, as they are in steady traffic, and each run lasts as long as on AWS, so an environment reads its
 queue five times a second (a queue that gets fewer posts there costs a read each, $0.125); batches are full, as they are
-under load. Of several runs (rounds) each function's shortest counts: a busy machine makes CPU time dearer. Prices:
-glue_jobs/delivery_report/list_prices.py.
+under load. Bodies have 385 bytes, and are too small to be compressed; larger ones are those of
+bench/webhook_bodies.py, compressed by a hub whose dictionary does not know their sender, if nothing else is said
+(docs/figures/bodies.md). Of several runs (rounds) each function's shortest counts: a busy machine makes CPU time
+dearer. Prices: glue_jobs/delivery_report/list_prices.py.
 
 *Kept* is what the template's defaults keep, until it is deleted: the gateway's access log (ingested; its storage is
 compressed and small), the log events (*attempts*: those of the attempts), messages and deliveries in the table until
@@ -23,13 +25,16 @@ beyond Lambda's reads (nothing).
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import itertools
 import json
 import os
+import random
 import time
 import uuid
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,11 +45,14 @@ from glue_jobs.delivery_report.list_prices import PRICES
 from simulation.template import stack
 from tests.cloud import aws_services as aws
 
+from bench.body_dictionary import dictionary, without
 from bench.harness import ROOT, Context, Page, handler_of, table
 from bench.metering import LOG_LINE_BYTES, MONTH_S, Meter, access_log_bytes, batches, metered, stored_gb_months
 from bench.sink import sink
+from bench.webhook_bodies import about
 from local import template
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model import deflated
 from pushhub.engine.waiting.wake import LOOKS
 
 CALL_MS = 5
@@ -63,9 +71,25 @@ QUEUES = (
     *("PUSH_QUEUE_URL", "RETRY_QUEUE_URL", "SLOW_QUEUE_URL", "ERRORS_QUEUE_URL", "DISPATCH_FAILURES_URL"),
     *("POLL_QUEUE_URL", "ROUTE_QUEUE_URL"),
 )
+MANY, MANY_SUBSCRIBERS = "many", 3
+"""The queue with more than one subscriber."""
 EAGER = "eager"
 """The queue whose first orders ingest sends."""
 BODY = json.dumps({"order": {"number": "R154085346", "email": "käufer@example.org", "total": 12.5, "n": "x" * 300}})
+
+
+KNOWN, UNKNOWN, RANDOM = "known", "unknown", "random"
+SIZES = (2_048, 6_144)
+"""Bytes of bodies, besides those of :data:`BODY`."""
+OF_SIZES = (
+    (2_048, UNKNOWN, "2 KB, of senders that the dictionary does not know", 3.30),
+    (2_048, KNOWN, "2 KB, of senders that it knows", 3.30),
+    (2_048, RANDOM, "2 KB that nothing makes smaller", 4.50),
+    (6_144, UNKNOWN, "6 KB, of senders that the dictionary does not know", 4.20),
+    (6_144, KNOWN, "6 KB, of senders that it knows", 4.20),
+    (6_144, RANDOM, "6 KB that nothing makes smaller", 7.60),
+)
+"""Bytes of a body, whose it is, what that is called, and the aim in dollars with all that is kept."""
 
 
 @dataclass
@@ -105,6 +129,7 @@ class Hub:
     """The functions, their memory, and a sink.
 
     Attributes:
+        metrics: Names of the metrics that the functions wrote, with their dimensions.
         behind_ms: How far the functions' clock is behind, as runs take longer on this machine than on AWS.
     """
 
@@ -113,6 +138,7 @@ class Hub:
         self.sqs = sqs
         self.s3 = s3
         self.dynamodb = dynamodb
+        self.metrics: set[tuple[str, ...]] = set()
         self.behind_ms = 0.0
         source = self.source = template.load(ROOT / "template.yaml")
         default = source["Globals"]["Function"].get("MemorySize", 128)
@@ -153,6 +179,7 @@ class Hub:
         # The events of attempts, which an operator may do without, and all other lines
         lines = log.getvalue().splitlines()
         attempts = [each for each in lines if ATTEMPT in each]
+        self.metrics |= {each for line in lines if '"_aws"' in line for each in metrics_in(line)}
         account.add(
             name,
             lambda_request=1,
@@ -163,6 +190,15 @@ class Hub:
         if attempts:
             account.add("attempts", logs_gb=_ingested_gb(attempts))
         return answer
+
+
+def metrics_in(line: str) -> Iterator[tuple[str, ...]]:
+    """What a line of embedded metrics says: each combination of a name and values of dimensions is billed."""
+    written = json.loads(line)
+    for directive in written["_aws"]["CloudWatchMetrics"]:
+        for dimensions in directive["Dimensions"]:
+            for metric in directive["Metrics"]:
+                yield metric["Name"], *(str(written[each]) for each in dimensions)
 
 
 def _ingested_gb(lines: Sequence[str]) -> float:
@@ -217,6 +253,7 @@ def run(
     dispatched: int = 100,
     pushed: int = BATCH,
     eager: bool = False,
+    subscribers: int = 1,
 ) -> Account:
     """Take messages all the way and count.
 
@@ -229,6 +266,7 @@ def run(
         pushed: Messages of the queue in a batch of push; each may hold several orders.
         eager: Whether the queue is eager: ingest's orders are pushed before the stream is read, and the stream's come
             when their time has come.
+        subscribers: Of the queue.
     """
     account = Account(messages=MESSAGES)
     for number, event in enumerate(posted):
@@ -256,7 +294,7 @@ def run(
     keep(hub, account)
     stored = scan(hub.dynamodb)
     delivered = sum(item["kind"]["S"] == "delivery" and item["state"]["S"] == "delivered" for item in stored)
-    assert delivered == MESSAGES, f"{delivered} of {MESSAGES} delivered: the machine is too busy"
+    assert delivered == MESSAGES * subscribers, f"{delivered} of {MESSAGES} delivered: the machine is too busy"
     for item in stored:
         hub.dynamodb.delete_item(TableName=aws.MESSAGES_TABLE, Key={"pk": item["pk"], "sk": item["sk"]})
     return account
@@ -442,11 +480,15 @@ def bench() -> Iterator[Bench]:
         projects = Projects(config=outside.config, clock=outside.clock)
         project = projects.make("bench").project_id
         token = projects.make_token(project)
-        subscribers = (Subscriber(subscriber_id="5ab5c12be500", name="shop", url=f"http://127.0.0.1:{port}/in"),)
-        for name, uid, eager, fields in (
-            ("orders", "a", False, ()),
-            (NAMED, "b", False, ("order.number",)),
-            (EAGER, "c", True, ()),
+        subscribers = tuple(
+            Subscriber(subscriber_id=f"5ab5c12be50{number}", name=f"shop{number}", url=f"http://127.0.0.1:{port}/in")
+            for number in range(MANY_SUBSCRIBERS)
+        )
+        for name, uid, eager, fields, count in (
+            ("orders", "a", False, (), 1),
+            (NAMED, "b", False, ("order.number",), 1),
+            (EAGER, "c", True, (), 1),
+            (MANY, "d", False, (), MANY_SUBSCRIBERS),
         ):
             queue = Queue(
                 project=project,
@@ -454,7 +496,7 @@ def bench() -> Iterator[Bench]:
                 uid=f"{uid}1b2c3d4e5f6",
                 pull_uid=f"{uid}1b2c3d4e5f7",
                 type=QueueType.MULTICAST,
-                push=PushSettings(subscribers=subscribers, eager=eager),
+                push=PushSettings(subscribers=subscribers[:count], eager=eager),
                 search_fields=fields,
                 secret="0" * 32,
                 created_at=0,
@@ -469,9 +511,32 @@ def queued(
     made: Bench, per_post: int, domain: str = DOMAINS["gateway"], queue: str = "orders"
 ) -> Iterable[dict[str, Any]]:
     """The posts of all messages to a queue, so many in each."""
+    return [posted(made, [BODY] * per_post, domain, queue)] * (MESSAGES // per_post)
+
+
+def posted(
+    made: Bench, bodies: Sequence[str], domain: str = DOMAINS["gateway"], queue: str = "orders"
+) -> dict[str, Any]:
+    """One post."""
     path = f"/3/projects/{made.project}/queues/{queue}/messages"
-    event = gateway_event(path, {"messages": [{"body": BODY}] * per_post}, f"OAuth {made.token}", domain=domain)
-    return [event] * (MESSAGES // per_post)
+    return gateway_event(path, {"messages": [{"body": each} for each in bodies]}, f"OAuth {made.token}", domain=domain)
+
+
+def of_size(made: Bench, size: int, whose: str = UNKNOWN, queue: str = "orders") -> Iterator[dict[str, Any]]:
+    """The posts of all messages with bodies of about a size, one in each: those of bench/webhook_bodies.py.
+
+    Args:
+        whose: Whether the hub's dictionary has the senders' names (``known``), was made without the sender of each body
+            (``unknown``), or has to do with text that nothing makes smaller (``random``).
+    """
+    drawn = random.Random(size)
+    for each in about(size, MESSAGES):
+        words = without(each.sender) if whose == UNKNOWN else dictionary()
+        # As a hub whose dictionary this is, and always was
+        deflated.CURRENT = words
+        deflated.DICTIONARIES[zlib.adler32(words)] = words
+        exact = base64.b64encode(drawn.randbytes(size * 3 // 4)).decode() if whose == RANDOM else each.content.decode()
+        yield posted(made, [exact], queue=queue)
 
 
 def applications(made: Bench, count: int) -> list[str]:
@@ -522,10 +587,14 @@ def counted(page: Page, made: Bench) -> None:
     plain = 0.0
     run(hub, queued(made, 1, queue=NAMED), urls)
     for per_post, door, queue, way, aim in WAYS_TO_POST:
-        posted = (queued(made, per_post, DOMAINS[door], queue) for _ in range(rounds))
-        told = shown(least([run(hub, each, urls, eager=queue == EAGER) for each in posted]))
+        posts = (queued(made, per_post, DOMAINS[door], queue) for _ in range(rounds))
+        told = shown(least([run(hub, each, urls, eager=queue == EAGER) for each in posts]))
         plain = plain or told.calls
         page.tell(f"{way}, a million messages: {told.heading} (aim: under ${aim:.2f})", told.text)
+    page.tell("## Larger bodies, posted 1 at a time")
+    for size, whose, way, aim in OF_SIZES:
+        told = shown(least([run(hub, of_size(made, size, whose), urls) for _ in range(rounds)]))
+        page.tell(f"{way}, a million messages: {told.heading} (aim: at most ${aim:.2f} with all)", told.text)
     page.tell("## Webhooks")
     for way, endpoints, keys in WAYS:
         apps, push_ms = applications(made, endpoints), ENDPOINT_MS + GATHER_MS

@@ -1,25 +1,37 @@
-"""What a hub costs a month: at rest, by how full its batches are, and by how many messages it gets.
+"""What a hub costs a month: at rest, and by messages a month, their size, and how full batches are.
 
-    .venv/bin/python -m bench.months [--rounds 1] [--save docs/figures/months.md]
+    .venv/bin/python -m bench.months [--rounds 1] [--write] [--save docs/figures/months.md]
 
 Messages are counted as in bench/cost.py, in batches of other sizes: so many messages of the stream in a run of
 dispatch, and so many messages of the queue in a run of push. Batches fill by themselves where messages come faster than
-runs begin; a hub that gets one now and then pays for a run of each function for it.
+runs begin; a hub that gets one now and then pays for a run of each function for it. The units go into
+``cli/counted_units.py`` (``--write``), and all dollars come from ``cli/reckoning.py``, which ``pushhub cost`` asks,
+too: that says how records, metrics, the nightly report and searches grow with messages.
+
+Bodies of 2 KB and 6 KB are those of bench/webhook_bodies.py with a dictionary that does not know their sender
+(docs/figures/bodies.md); those of 0.4 KB are too small to be compressed.
 
 At rest means without any message. Counted from the template with its defaults: alarms beyond the ten that are free,
 keys, receives of the queues that start functions (Lambda reads each with five long polls of 20 seconds),
 the delivery report (two workers, four minutes) on one night of 28, sweep's look at the records on the others, and what
 the runs by the clock call and take, metered on empty tables over an hour; wake's pulses among them, each of which is a
-run of records. With messages, the report is made each night, and the schedule's shards are read one by one (0146): both
-are in the last table. Not counted: free tiers other than that of alarms, the storage of what is left, data out.
+run of records. With messages, the report is made each night, and the schedule's shards are read one by one (0146).
+
+Of what every account has free each month, without an end, ten alarms, ten metrics and 100 GB of data out are left out,
+and nothing else: the first million requests of SQS and of Lambda, 400,000 GB-seconds and 5 GB of logs would make a hub
+that is alone in its account cheaper by up to $7. Not counted: the storage of what is left at rest, cold starts, taxes.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from glue_jobs.delivery_report.list_prices import PRICES
@@ -27,8 +39,21 @@ from tests.cloud.aws_services import MESSAGES_TABLE
 from tests.notifications.store import aws_notifications
 from tests.template.cloudformation import deployed
 
-from bench.cost import Account, Bench, bench, least, queued, run, scan, shown
-from bench.harness import Page, table
+from bench.cost import (
+    MANY,
+    MANY_SUBSCRIBERS,
+    SIZES,
+    Account,
+    Bench,
+    bench,
+    least,
+    of_size,
+    queued,
+    run,
+    scan,
+    shown,
+)
+from bench.harness import ROOT, Page, cells, table
 from bench.metering import MONTH_S, records_event
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
@@ -37,7 +62,6 @@ from pushhub.engine.model.record import PULSE, PULSE_EVERY_S
 from pushhub.engine.records.nights import GRACE_MS, LONGEST_MS
 from pushhub.engine.store.aws_nights import DECIDED
 from pushhub.engine.store.dynamodb_pulses import DynamoDBPulses
-from pushhub.engine.store.dynamodb_schedule import SHARDS
 from pushhub.engine.store.s3_records import S3RecordStore
 
 FREE_ALARMS = 10
@@ -47,13 +71,19 @@ POLLERS = 5
 LONG_POLL_S = 20
 REPORT_S = 240
 """How long the delivery report takes, of which two minutes are starting."""
-REPORT = "the report"
+REPORT = "report"
 RECORDS, NIGHT_S = "records", 86_400
-BATCHES = ((100, 10), (31, 3), (10, 1), (1, 1))
-"""Messages of the stream in a run of dispatch, messages of the queue in a run of push."""
-MONTHS = ((10_000, (1, 1)), (1_000_000, (1, 1)), (100_000_000, (10, 1)), (10_000_000_000, (100, 10)))
-"""Messages a month, spread evenly, and how full batches are then: one in four minutes; one in 2.6 s; 38 a second, of
-which each of 16 lanes gets a few in the time of a run; 3,800 a second."""
+RATES = {1_000_000: (1, 1), 100_000_000: (10, 1), 1_000_000_000: (31, 3), 10_000_000_000: (100, 10)}
+"""By messages a month, spread evenly, how full batches are then: messages of the stream in a run of dispatch, and
+messages of the queue in a run of push. One message in 2.6 s; 38 a second, of which each of 16 lanes gets a few in the
+time of a run; 380; 3,800."""
+SMALL = 385
+"""Bytes of the body of bench/cost.py."""
+FURTHER_OF = 2_048
+"""Bytes of the bodies with which further subscribers are counted."""
+MONTHS = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000)
+SHOWN = (SMALL, *SIZES)
+MODULE = ROOT / "cli/counted_units.py"
 MEASURED_S = 3_600
 """How long runs by the clock are measured."""
 CLOCK = {"wake": 60, "notify": 60, "sweep": 3_600}
@@ -70,10 +100,18 @@ def standing() -> Iterator[tuple[str, str, float]]:
     yield "keys", f"{keys}", keys * PRICES["kms_key_month"]
     mappings = [each for each in resources.values() if each["Type"] == "AWS::Lambda::EventSourceMapping"]
     read = [each for each in mappings if "ScalingConfig" in each["Properties"]]
-    receives = len(read) * POLLERS * MONTH_S / LONG_POLL_S
-    yield "empty receives", f"{len(read)} queues", receives * PRICES["sqs_standard_request"]
+    receives = POLLERS * MONTH_S / LONG_POLL_S
+    fifo = sum(_is_fifo(each, resources) for each in read)
+    standard = len(read) - fifo
+    yield "empty receives", f"{standard} queues", standard * receives * PRICES["sqs_standard_request"]
+    yield "empty receives, FIFO", f"{fifo} queue", fifo * receives * PRICES["sqs_fifo_request"]
     runs = MONTH_S / NIGHT_S / (LONGEST_MS / 1000 / NIGHT_S + 1)
     yield REPORT, f"{runs:.1f} runs of {REPORT_S} s", runs * report()
+
+
+def _is_fifo(mapping: Mapping[str, Any], resources: Mapping[str, Any]) -> bool:
+    queue, _ = mapping["Properties"]["EventSourceArn"]["Fn::GetAtt"]
+    return bool(resources[queue]["Properties"].get("FifoQueue"))
 
 
 def report() -> float:
@@ -145,54 +183,164 @@ def quiet_nights(made: Bench) -> Iterator[tuple[str, str, float]]:
     yield "quiet nights", f"{nights:.0f} looks", nights * dollars
 
 
-def by_batch(made: Bench, rounds: int) -> dict[tuple[int, int], float]:
-    """Dollars for a million messages posted one at a time, with all that is kept, by how full batches are."""
+def of_messages(account: Account) -> dict[str, float]:
+    """Units for a message, but for those of records, which come in batches of their own."""
+    found: Counter[str] = Counter()
+    for function, units in account.units.items():
+        if function != RECORDS:
+            found.update(units)
+    return {name: count / account.messages for name, count in sorted(found.items()) if count}
+
+
+def by_size(made: Bench, rounds: int) -> tuple[dict[int, dict[int, dict[str, float]]], list[Account]]:
+    """Units for a message by its bytes and by messages a month, and the accounts of the largest number."""
+    found: dict[int, dict[int, dict[str, float]]] = {}
+    full = []
+    for size in SHOWN:
+        found[size] = {}
+        for rate, (dispatched, pushed) in RATES.items():
+            account = least(
+                [
+                    run(made.hub, _posts(made, size), made.urls, dispatched=dispatched, pushed=pushed)
+                    for _ in range(rounds)
+                ]
+            )
+            found[size][rate] = of_messages(account)
+            print(f"{size} bytes, {dispatched}/{pushed}: {shown(account).whole:.2f}", flush=True)
+        full.append(account)
+    return found, full
+
+
+def _posts(made: Bench, size: int) -> Iterable[dict[str, Any]]:
+    return queued(made, 1) if size == SMALL else of_size(made, size)
+
+
+def further(made: Bench, counted: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
+    """Units for a delivery to a second subscriber, by messages a month."""
     found = {}
-    for dispatched, pushed in BATCHES:
-        accounts: list[Any] = [
-            run(made.hub, queued(made, 1), made.urls, dispatched=dispatched, pushed=pushed) for _ in range(rounds)
-        ]
-        found[dispatched, pushed] = shown(least(accounts)).whole
-        print(f"{dispatched}/{pushed}: {found[dispatched, pushed]:.2f}", flush=True)
+    for rate, (dispatched, pushed) in RATES.items():
+        account = run(
+            made.hub,
+            of_size(made, FURTHER_OF, queue=MANY),
+            made.urls,
+            dispatched=dispatched,
+            pushed=pushed,
+            subscribers=MANY_SUBSCRIBERS,
+        )
+        units = of_messages(account)
+        more = {name: (count - counted[rate].get(name, 0)) / (MANY_SUBSCRIBERS - 1) for name, count in units.items()}
+        found[rate] = {name: count for name, count in more.items() if count > 0}
     return found
 
 
+def of_records(made: Bench, full: Account) -> tuple[dict[str, float], dict[str, float], int]:
+    """Units of a run for the changes of one message, units of a change in a full batch, and changes in such a batch."""
+    post = next(iter(of_size(made, FURTHER_OF)))
+    assert made.hub.invoke(Account(messages=1), "ingest", post)["statusCode"] == 201
+    items = scan(made.hub.dynamodb)
+    account = Account(messages=1)
+    made.hub.invoke(account, RECORDS, records_event(items, MESSAGES_TABLE, time.time()))
+    for each in items:
+        made.hub.dynamodb.delete_item(TableName=MESSAGES_TABLE, Key={"pk": each["pk"], "sk": each["sk"]})
+    alone = {name: float(count) for name, count in sorted(account.units[RECORDS].items()) if count}
+    units, changes = full.units[RECORDS], 2 * full.messages
+    largest = round(changes / units["lambda_request"])
+    # A full batch is a run, too.
+    each_change = {name: max(0.0, count / changes - alone.get(name, 0) / largest) for name, count in units.items()}
+    return alone, {name: count for name, count in sorted(each_change.items()) if count}, largest
+
+
+TYPES = {
+    "PRICES": "dict[str, float]",
+    "AT_REST": "list[tuple[str, str, float]]",
+    "METRICS_AT_REST": "int",
+    "METRICS": "int",
+    "MESSAGES": "dict[int, dict[int, dict[str, float]]]",
+    "FURTHER_SUBSCRIBERS": "dict[int, dict[str, float]]",
+    "RECORDS_RUN": "dict[str, float]",
+    "RECORDS_CHANGE": "dict[str, float]",
+    "LARGE_CHANGES": "int",
+}
+"""What is written, and its type."""
+
+
+def write(values: Mapping[str, object], path: Path = MODULE) -> None:
+    """Write the units into the command line."""
+    parts = (f"{name}: {TYPES[name]} = {value!r}\n" for name, value in values.items())
+    head = '"""Units that were counted, and their prices. Written by ``python -m bench.months --write``."""\n\n'
+    path.write_text(head + "\n".join(parts))
+    subprocess.run([sys.executable, "-m", "ruff", "format", "-q", str(path)], check=True)
+
+
 def main() -> None:
-    """Count, print, save."""
-    page = Page("What a hub costs a month", __doc__, rounds=1)
+    """Count, write, print, save."""
+    page = Page("What a hub costs a month", __doc__, rounds=1, write=False)
     os.environ.update({"AWS_LAMBDA_FUNCTION_NAME": "wake", "REPORT_JOB": "report"})
-    with bench() as made, aws_notifications.dynamodb():
-        os.environ["BACKLOGS_TABLE"] = aws_notifications.BACKLOGS_TABLE
-        # Whatever night it is, it has been decided.
-        tomorrow = {"day": iso_time(int(time.time() + 3_600) * 1000)[:10], "until": 0, "why": ""}
-        made.hub.s3.put_object(Bucket=RECORDS, Key=DECIDED, Body=json.dumps(tomorrow).encode())
-        idle = [*standing(), *clocked(made), *pulses(made), *quiet_nights(made)]
-        prices = by_batch(made, page.options.rounds)
-    page.tell(*counted(idle, prices))
+    if page.options.write:
+        with bench() as made, aws_notifications.dynamodb():
+            os.environ["BACKLOGS_TABLE"] = aws_notifications.BACKLOGS_TABLE
+            write(measured(made, page.options.rounds))
+    page.tell(*told())
     page.save()
 
 
-def counted(idle: Sequence[tuple[str, str, float]], prices: Mapping[tuple[int, int], float]) -> list[str]:
-    """The tables."""
-    rest = sum(dollars for _, _, dollars in idle)
-    rows = [[name, count, f"{dollars:.2f}"] for name, count, dollars in idle]
-    at_rest = table(["at rest", "counted", "$ a month"], [*rows, ["all", "", f"{rest:.2f}"]])
-    full = table(
-        ["messages in a run of dispatch", "of push", "$ a million"],
-        [[str(one), str(other), f"{price:.2f}"] for (one, other), price in prices.items()],
+def measured(made: Bench, rounds: int) -> dict[str, object]:
+    """Everything that is counted."""
+    made.hub.metrics.clear()
+    # Whatever night it is, it has been decided.
+    tomorrow = {"day": iso_time(int(time.time() + 3_600) * 1000)[:10], "until": 0, "why": ""}
+    made.hub.s3.put_object(Bucket=RECORDS, Key=DECIDED, Body=json.dumps(tomorrow).encode())
+    idle = [*standing(), *clocked(made), *pulses(made), *quiet_nights(made)]
+    at_rest = len(made.hub.metrics)
+    messages, full = by_size(made, rounds)
+    subscribers = further(made, messages[FURTHER_OF])
+    run_of_records, change, largest = of_records(made, full[SHOWN.index(FURTHER_OF)])
+    return {
+        "PRICES": dict(PRICES),
+        "AT_REST": [(name, count, round(dollars, 4)) for name, count, dollars in idle],
+        "METRICS_AT_REST": at_rest,
+        "METRICS": len(made.hub.metrics),
+        "MESSAGES": messages,
+        "FURTHER_SUBSCRIBERS": subscribers,
+        "RECORDS_RUN": run_of_records,
+        "RECORDS_CHANGE": change,
+        "LARGE_CHANGES": largest,
+    }
+
+
+def told() -> Iterator[str]:
+    """The tables, as ``pushhub cost`` reckons them."""
+    from cli.reckoning import Month, at_rest, bill, total  # noqa: PLC0415 (its figures may just have been written)
+
+    def rows(lines: list[Any]) -> list[list[str]]:
+        shown = [[each.part, each.counted, f"{each.dollars:,.2f}"] for each in lines]
+        return [*shown, ["all", "", f"{total(lines):,.2f}"]]
+
+    yield "## At rest"
+    yield table(["at rest", "counted", "$ a month"], rows(at_rest()))
+    yield "## By messages a month, and bytes of a body"
+    head = ["messages a month", *(f"{size / 1000:.1f} KB: $ a month" for size in SHOWN)]
+    head += [f"{size / 1000:.1f} KB: $ a million" for size in SHOWN]
+    lines = []
+    for count in MONTHS:
+        dollars = [total(bill(Month(count, size))) for size in SHOWN]
+        lines.append(
+            [f"{count:,}", *cells(",.2f", *dollars), *cells(",.2f", *(each / count * 1e6 for each in dollars))]
+        )
+    yield table(head, lines)
+    yield "## Part by part: a million messages of 2 KB"
+    yield table(["part", "counted", "$ a month"], rows(bill(Month(1_000_000))))
+    yield "## Part by part: ten thousand million messages of 2 KB"
+    yield table(["part", "counted", "$ a month"], rows(bill(Month(10_000_000_000))))
+    yield "## More subscribers, and failures: a hundred million messages of 2 KB"
+    more = [(1, 0.0), (3, 0.0), (10, 0.0), (1, 0.05), (1, 0.5)]
+    yield table(
+        ["subscribers", "failing", "$ a month"],
+        [
+            [str(count), f"{share:.0%}", f"{total(bill(Month(100_000_000, 2_048, count, share))):,.2f}"]
+            for count, share in more
+        ],
     )
-    # Where there are messages each day, each night has its report.
-    nightly = MONTH_S / NIGHT_S * report() - sum(dollars for name, _, dollars in idle if name == REPORT)
-    shards = (SHARDS - 1) * MONTH_S / CLOCK["wake"] * PRICES["dynamodb_read_unit"]
-    months = []
-    for count, batch in MONTHS:
-        moved = count / 1e6 * prices[batch]
-        whole = rest + nightly + shards + moved
-        shares = f"{prices[batch]:.2f}", f"{whole:,.2f}", f"{whole / count * 1e6:,.2f}"
-        months.append([f"{count:,}", f"{batch[0]}/{batch[1]}", *shares])
-    head = ["messages a month", "batches", "$ a million", "$ a month, with rest", "$ a million, with rest"]
-    monthly = table(head, months)
-    return ["## At rest", at_rest, "## By how full batches are", full, "## By messages a month", monthly]
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ COMMANDS = {
     "expunge": ("commands.messages:expunge", "Remove a message"),
     "import": ("commands.migrate:migrate", "Copy from Svix, or a server like it"),
     "shovel": ("commands.shovel:shovel", "Move a pull queue between servers"),
+    "cost": ("commands.cost:cost", "What a month costs on AWS"),
     "policy": ("commands.policy:policy", "Whether retries last as long as a subscriber's outages"),
     "simulate": ("commands.simulate:simulate", "Run the whole hub through disasters"),
     "report": ("commands.tools:report", "Make the delivery report (for operators)"),

@@ -33,7 +33,10 @@ PRICES: Final[dict[str, float]] = {
     "glue_dpu_hour": 0.44,
     "glue_flex_dpu_hour": 0.29,
     "alarm_month": 0.10,
+    "metric_month": 0.30,
     "kms_key_month": 1.00,
+    "kms_request": 0.03 / 1e4,
+    "athena_tb": 5.00,
     "data_out_gb": 0.09,
 }
 """Price of one unit.

@@ -43,6 +43,7 @@ READS = {
     "audit": "reads the trail",
     "verify": "computes",
     "policy": "gets",
+    "cost": "computes",
     "simulate hub": "computes",
     "completion": "prints",
     "projects export": "reads the tables and buckets, and writes a folder of one's own",
