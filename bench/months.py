@@ -308,6 +308,16 @@ def measured(made: Bench, rounds: int) -> dict[str, object]:
     }
 
 
+def in_full(size: int, rate: int) -> float:
+    """Dollars of a million messages, of which each has two changes in full batches of records."""
+    from cli.counted_units import LARGE_CHANGES, MESSAGES, RECORDS_CHANGE, RECORDS_RUN  # noqa: PLC0415
+
+    message = sum(count * PRICES[name] for name, count in MESSAGES[size][rate].items())
+    change = sum(count * PRICES[name] for name, count in RECORDS_CHANGE.items())
+    run_of_records = sum(count * PRICES[name] for name, count in RECORDS_RUN.items())
+    return (message + 2 * (change + run_of_records / LARGE_CHANGES)) * 1e6
+
+
 def told() -> Iterator[str]:
     """The tables, as ``pushhub cost`` reckons them."""
     from cli.reckoning import Month, at_rest, bill, total  # noqa: PLC0415 (its figures may just have been written)
@@ -328,6 +338,12 @@ def told() -> Iterator[str]:
             [f"{count:,}", *cells(",.2f", *dollars), *cells(",.2f", *(each / count * 1e6 for each in dollars))]
         )
     yield table(head, lines)
+    yield "## By how full batches are: dollars a million, with all that is kept, records in full batches"
+    batches = [
+        [f"{one}/{other}", *cells(".2f", *(in_full(size, rate) for size in SHOWN))]
+        for rate, (one, other) in RATES.items()
+    ]
+    yield table(["messages in a run of dispatch/push", *(f"{size / 1000:.1f} KB" for size in SHOWN)], batches)
     yield "## Part by part: a million messages of 2 KB"
     yield table(["part", "counted", "$ a month"], rows(bill(Month(1_000_000))))
     yield "## Part by part: ten thousand million messages of 2 KB"

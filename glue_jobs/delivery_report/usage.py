@@ -13,8 +13,8 @@ from typing import Final
 
 __all__ = ["INLINE_BODY_BYTES", "USAGE", "Usage"]
 
-INLINE_BODY_BYTES: Final = 8_192
-"""Bodies up to this size lie in the table, larger ones in S3."""
+INLINE_BODY_BYTES: Final = 24_576
+"""Bodies up to this size lie in the table, larger ones in S3: a body of JSON takes 8 KiB there, compressed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +35,23 @@ class Usage:
 USAGE: Final = (
     # One request per message at most: a post of 100 messages is one request, so this is the upper bound.
     Usage(item="HTTP API requests", price="http_api_request", units="messages + ceil(body_bytes / 524288.0)"),
-    # A message is one item of its body and some 0.5 KB; a delivery's item is rewritten by each change, and scheduling
-    # writes an index too.
+    # A message is one item of its body, compressed to a third, and some 0.5 KB; a delivery's item is rewritten by each
+    # change, and scheduling writes an index too.
     Usage(
         item="DynamoDB writes",
         price="dynamodb_write_unit",
-        units="messages + inline_bytes / 1024.0 + changes + parks * 2 + notified",
+        units="messages + inline_bytes / 3072.0 + changes + parks * 2 + notified",
     ),
     # Ingest and push read a queue's settings from a cache; a retry reads its delivery.
     Usage(
         item="DynamoDB reads", price="dynamodb_read_unit", units="messages * 0.1 + retries * 2 + parks + notified * 8"
     ),
-    # Sent, received and deleted in tens; a retry changes queue or visibility besides.
+    # Sent, received and deleted in tens, with bodies as they are stored, in base64; a retry changes queue or visibility
+    # besides.
     Usage(
         item="SQS requests",
         price="sqs_standard_request",
-        units="(deliveries * 3 + retries * 2) / 10.0 + inline_bytes / 65536.0",
+        units="(deliveries * 3 + retries * 2) / 10.0 + inline_bytes / 147456.0",
     ),
     # Wake-ups of the sender: sent, received, deleted.
     Usage(item="SQS FIFO requests", price="sqs_fifo_request", units="notified * 3"),

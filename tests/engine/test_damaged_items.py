@@ -11,6 +11,8 @@ from tests.engine.world import World, subscribers
 from tests.fakes import Reply
 
 from pushhub.base.errors import Unreadable
+from pushhub.engine.acceptance import accept
+from pushhub.engine.model.deflated import Deflated
 from pushhub.engine.model.delivery import DeliveryState
 
 BAD, GOOD, DOWN = "https://bad.example/in", "https://good.example/in", "https://down.example/in"
@@ -81,3 +83,20 @@ def test_a_poisoned_order_is_kept_apart_from_its_batch_and_named() -> None:
     assert asked
     assert {each["queue"] for each in world.telemetry.named("push_fault")} == {"bad"}
     assert world.telemetry.counts["PushFaults"] >= 1
+
+
+def test_a_stored_body_that_nobody_can_open_goes_to_nobody_and_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a message whose body was damaged where it is stored
+    world = World()
+    for name, url in (("bad", BAD), ("good", GOOD)):
+        world.make_queue(name, subscribers(url))
+    with monkeypatch.context() as damaged:
+        damaged.setattr(accept, "stored_as", lambda body: Deflated(b"\0" * 40, len(body)))
+        world.post("bad", b"b" * 600)
+    # When another one is posted
+    world.post("good", b"1" * 600)
+    world.run(seconds=60)
+    # Then that arrives, and nothing of the first does, not even other bytes
+    assert [each.body for each in world.sender.requests_to(GOOD)] == [b"1" * 600]
+    assert world.sender.requests_to(BAD) == []
+    assert {each["queue"] for each in world.telemetry.named("push_fault")} == {"bad"}

@@ -103,9 +103,9 @@ def test_the_bill_names_units_and_prices(spark: SparkSession) -> None:
     cells = attempt_cells(records_frame(spark, lives.records))
     rows = {row["item"]: row for row in queried(billed, cells, fate_cells(deliveries(spark, lives)))}
     assert set(rows) == {each.item for each in USAGE}
-    # Ten posts, their bodies within one unit of 512 KB; a write per message and KB of body, and one per attempt
+    # Ten posts, their bodies within one unit of 512 KB; a write per message and three KB of body, and one per attempt
     assert rows["HTTP API requests"]["units"] == 11
-    assert rows["DynamoDB writes"]["units"] == pytest.approx(10 + 10_000 / 1024 + 27)
+    assert rows["DynamoDB writes"]["units"] == pytest.approx(10 + 10_000 / 3072 + 27)
     assert rows["DynamoDB writes"]["usd"] == pytest.approx(rows["DynamoDB writes"]["units"] * 0.625e-6)
     assert all(row["usd"] >= 0 for row in rows.values())
 

@@ -33,6 +33,26 @@ def test_links_lead_somewhere() -> None:
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
+MEASURED = re.compile(r"\$[0-9][0-9,.]*[0-9]|\$[0-9]|\b[0-9][0-9,.]* (?:KB|MB|GB|ms|s|%)(?![A-Za-z])")
+"""Amounts in dollars, and numbers with a unit."""
+
+
+def test_what_the_readme_says_in_numbers_is_on_a_page_of_figures() -> None:
+    # Given the amounts, sizes and times in README's prose and tables
+    prose = SHELL.sub("", (REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    said = MEASURED.findall(prose)
+    assert len(said) > 20
+    # Then a page of figures has each, dollars in as many digits as README gives
+    pages = "\n".join(each.read_text(encoding="utf-8") for each in (REPOSITORY / "docs/figures").glob("*.md"))
+    figures = re.findall(r"(?<![0-9.,])[0-9][0-9,]*(?:\.[0-9]+)?", pages)
+    exact = {each.replace(",", "") for each in figures}
+    whole = {f"{float(each):.0f}" for each in exact if "." in each}
+    for each in said:
+        number = each.lstrip("$").replace(",", "")
+        found = number in exact | (set() if "." in number else whole) if each.startswith("$") else each in pages
+        assert found, f"{each} is on no page of figures"
+
+
 def test_each_page_of_figures_is_in_their_index() -> None:
     # Given the pages that measurements saved, which are nowhere else
     figures = REPOSITORY / "docs" / "figures"
