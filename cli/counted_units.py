@@ -1,11 +1,261 @@
 """Units that were counted, and their prices. Written by ``python -m bench.months --write``."""
 
-PRICES: dict[str, float] = {}
-AT_REST: list[tuple[str, str, float]] = []
-METRICS_AT_REST = 0
-METRICS = 0
-MESSAGES: dict[int, dict[int, dict[str, float]]] = {}
-FURTHER_SUBSCRIBERS: dict[int, dict[str, float]] = {}
-RECORDS_RUN: dict[str, float] = {}
-RECORDS_CHANGE: dict[str, float] = {}
-LARGE_CHANGES = 1
+PRICES: dict[str, float] = {
+    "http_api_request": 1e-06,
+    "websocket_message": 1e-06,
+    "websocket_connection_minute": 2.5e-07,
+    "lambda_request": 2.0000000000000002e-07,
+    "lambda_gb_second_arm64": 1.33334e-05,
+    "lambda_gb_second_x86_64": 1.66667e-05,
+    "dynamodb_write_unit": 6.25e-07,
+    "dynamodb_read_unit": 1.25e-07,
+    "dynamodb_stream_read_by_lambda": 0.0,
+    "dynamodb_gb_month": 0.25,
+    "dynamodb_history_gb_month": 0.2,
+    "sqs_standard_request": 4.0000000000000003e-07,
+    "sqs_fifo_request": 5e-07,
+    "s3_put": 5e-06,
+    "s3_get": 4.0000000000000003e-07,
+    "s3_gb_month": 0.023,
+    "logs_gb": 0.5,
+    "logs_infrequent_gb": 0.25,
+    "scheduler_invocation": 1e-06,
+    "glue_dpu_hour": 0.44,
+    "glue_flex_dpu_hour": 0.29,
+    "alarm_month": 0.1,
+    "metric_month": 0.3,
+    "kms_key_month": 1.0,
+    "kms_request": 3e-06,
+    "athena_tb": 5.0,
+    "data_out_gb": 0.09,
+}
+
+AT_REST: list[tuple[str, str, float]] = [
+    ("alarms", "24, 10 of them free", 1.4),
+    ("keys", "1", 1.0),
+    ("empty receives", "6 queues", 1.5759),
+    ("empty receives, FIFO", "1 queue", 0.3283),
+    ("report", "1.1 runs of 240 s", 0.042),
+    ("wake", "43,776 runs", 0.358024623698997),
+    ("notify", "43,776 runs", 0.09854400937405271),
+    ("sweep", "730 runs", 0.0013060289472209123),
+    ("records", "26,266 pulses", 0.1383553923569219),
+    ("quiet nights", "30 looks", 0.021277833707956755),
+]
+
+METRICS_AT_REST: int = 1
+
+METRICS: int = 4
+
+MESSAGES: dict[int, dict[int, dict[str, float]]] = {
+    385: {
+        1000000: {
+            "dynamodb_gb_month": 3.2905958044136756e-07,
+            "dynamodb_history_gb_month": 3.2905958044136756e-07,
+            "dynamodb_read_unit": 1.495,
+            "dynamodb_write_unit": 3.0,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.06328723712316398,
+            "lambda_request": 2.6,
+            "logs_gb": 4.076100000000005e-07,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 2.34,
+        },
+        100000000: {
+            "dynamodb_gb_month": 3.288866970975945e-07,
+            "dynamodb_history_gb_month": 3.288866970975945e-07,
+            "dynamodb_read_unit": 1.145,
+            "dynamodb_write_unit": 2.1,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.013221286089755596,
+            "lambda_request": 1.13,
+            "logs_gb": 3.3210000000000004e-08,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 0.25,
+        },
+        1000000000: {
+            "dynamodb_gb_month": 3.2894081830844613e-07,
+            "dynamodb_history_gb_month": 3.2894081830844613e-07,
+            "dynamodb_read_unit": 1.115,
+            "dynamodb_write_unit": 2.04,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.010817795485742646,
+            "lambda_request": 1.05,
+            "logs_gb": 1.2769999999999998e-08,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 0.15,
+        },
+        10000000000: {
+            "dynamodb_gb_month": 3.28861980413507e-07,
+            "dynamodb_history_gb_month": 3.28861980413507e-07,
+            "dynamodb_read_unit": 1.095,
+            "dynamodb_write_unit": 2.01,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.009368962316660324,
+            "lambda_request": 1.02,
+            "logs_gb": 5.140000000000001e-09,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 0.07,
+        },
+    },
+    2048: {
+        1000000: {
+            "dynamodb_gb_month": 4.1730148224456333e-07,
+            "dynamodb_history_gb_month": 4.1730148224456333e-07,
+            "dynamodb_read_unit": 1.495,
+            "dynamodb_write_unit": 3.26,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.06328723712316398,
+            "lambda_request": 2.6,
+            "logs_gb": 4.076100000000005e-07,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 2.34,
+        },
+        100000000: {
+            "dynamodb_gb_month": 4.171417911778964e-07,
+            "dynamodb_history_gb_month": 4.171417911778964e-07,
+            "dynamodb_read_unit": 1.145,
+            "dynamodb_write_unit": 2.36,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.016287748498515952,
+            "lambda_request": 1.17,
+            "logs_gb": 4.349e-08,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 0.3,
+        },
+        1000000000: {
+            "dynamodb_gb_month": 4.170895246905481e-07,
+            "dynamodb_history_gb_month": 4.170895246905481e-07,
+            "dynamodb_read_unit": 1.155,
+            "dynamodb_write_unit": 2.3,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.01382511090411136,
+            "lambda_request": 1.09,
+            "logs_gb": 2.303e-08,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 0.15,
+        },
+        10000000000: {
+            "dynamodb_gb_month": 4.1713535641808146e-07,
+            "dynamodb_history_gb_month": 4.1713535641808146e-07,
+            "dynamodb_read_unit": 1.095,
+            "dynamodb_write_unit": 2.27,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.009368962316660324,
+            "lambda_request": 1.02,
+            "logs_gb": 5.140000000000001e-09,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 0.07,
+        },
+    },
+    6144: {
+        1000000: {
+            "dynamodb_gb_month": 6.416219855477369e-07,
+            "dynamodb_history_gb_month": 6.416219855477369e-07,
+            "dynamodb_read_unit": 1.595,
+            "dynamodb_write_unit": 4.24,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.08245434240388637,
+            "lambda_request": 2.9,
+            "logs_gb": 4.844100000000002e-07,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 2.83,
+        },
+        100000000: {
+            "dynamodb_gb_month": 6.416470402609647e-07,
+            "dynamodb_history_gb_month": 6.416470402609647e-07,
+            "dynamodb_read_unit": 1.145,
+            "dynamodb_write_unit": 3.34,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.01814614097940494,
+            "lambda_request": 1.2,
+            "logs_gb": 5.12e-08,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 0.3,
+        },
+        1000000000: {
+            "dynamodb_gb_month": 6.41688282684563e-07,
+            "dynamodb_history_gb_month": 6.41688282684563e-07,
+            "dynamodb_read_unit": 1.175,
+            "dynamodb_write_unit": 3.28,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.01382511090411136,
+            "lambda_request": 1.09,
+            "logs_gb": 2.303e-08,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 0.18,
+        },
+        10000000000: {
+            "dynamodb_gb_month": 6.415378245011161e-07,
+            "dynamodb_history_gb_month": 6.415378245011161e-07,
+            "dynamodb_read_unit": 1.095,
+            "dynamodb_write_unit": 3.25,
+            "http_api_request": 1.0,
+            "lambda_gb_second_arm64": 0.009823258626903216,
+            "lambda_request": 1.02,
+            "logs_gb": 5.140000000000001e-09,
+            "logs_infrequent_gb": 2.43e-07,
+            "sqs_standard_request": 0.1,
+        },
+    },
+}
+
+FURTHER_SUBSCRIBERS: dict[int, dict[str, float]] = {
+    1000000: {
+        "dynamodb_gb_month": 1.5138057613118298e-07,
+        "dynamodb_history_gb_month": 1.5138057613118298e-07,
+        "dynamodb_read_unit": 1.5675,
+        "dynamodb_write_unit": 1.045,
+        "lambda_gb_second_arm64": 0.08538538875032207,
+        "lambda_request": 1.2,
+        "logs_gb": 3.0719500000000076e-07,
+        "sqs_standard_request": 2.33,
+    },
+    100000000: {
+        "dynamodb_gb_month": 1.5112351044986e-07,
+        "dynamodb_history_gb_month": 1.5112351044986e-07,
+        "dynamodb_read_unit": 1.005,
+        "dynamodb_write_unit": 1.0450000000000002,
+        "lambda_gb_second_arm64": 0.011486581128779075,
+        "lambda_request": 0.11499999999999999,
+        "logs_gb": 2.9555000000000016e-08,
+        "sqs_standard_request": 0.19999999999999998,
+    },
+    1000000000: {
+        "dynamodb_gb_month": 1.5113653091545203e-07,
+        "dynamodb_history_gb_month": 1.5113653091545203e-07,
+        "dynamodb_read_unit": 0.9999999999999999,
+        "dynamodb_write_unit": 1.045,
+        "lambda_gb_second_arm64": 0.006024329191504263,
+        "lambda_request": 0.039999999999999925,
+        "logs_gb": 1.0284999999999994e-08,
+        "sqs_standard_request": 0.105,
+    },
+    10000000000: {
+        "dynamodb_gb_month": 1.5104947098718008e-07,
+        "dynamodb_history_gb_month": 1.5104947098718008e-07,
+        "dynamodb_read_unit": 1.0100000000000002,
+        "dynamodb_write_unit": 1.0450000000000002,
+        "lambda_gb_second_arm64": 0.003135783153329517,
+        "lambda_request": 0.010000000000000009,
+        "logs_gb": 2.58e-09,
+        "sqs_standard_request": 0.05,
+    },
+}
+
+RECORDS_RUN: dict[str, float] = {
+    "dynamodb_write_unit": 4.0,
+    "lambda_gb_second_arm64": 0.0159330994062407,
+    "lambda_request": 1.0,
+    "logs_gb": 2.46e-07,
+    "s3_put": 1.0,
+}
+
+RECORDS_CHANGE: dict[str, float] = {
+    "dynamodb_write_unit": 0.007,
+    "lambda_gb_second_arm64": 0.0004123819346247533,
+    "logs_gb": 7.499999999999974e-13,
+    "s3_gb_month": 4.031217105263158e-07,
+}
+
+LARGE_CHANGES: int = 4000

@@ -40,7 +40,7 @@ def test_a_person_sees_a_table() -> None:
     shown = typed("--messages", "100000000", "--subscribers", "3", "--failing", "5")
     assert re.search(r"^further deliveries +200,000,000 +[0-9,.]+$", shown, re.MULTILINE)
     assert re.search(r"^failed attempts +15,000,000 +[0-9,.]+$", shown, re.MULTILINE)
-    assert re.search(r"^all +[0-9,]+\.[0-9]{2}$", shown, re.MULTILINE)
+    assert re.search(r"^all +- +[0-9,]+\.[0-9]{2}$", shown, re.MULTILINE)
     assert "a million messages" in shown
 
 
