@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from bench.harness import ROOT, Page, cells
-from pushhub.cloud.settings import Setting
+from pushhub.cloud.settings import EnvironmentSetting
 from pushhub.runtime.hub import settings_of
 
 CLIENTS = {
@@ -51,7 +51,7 @@ def environment(function: str) -> dict[str, str]:
     return made | {each.name: _value(each) for each in settings_of(function) if not each.optional}
 
 
-def _value(setting: Setting[Any]) -> str:
+def _value(setting: EnvironmentSetting[Any]) -> str:
     for value in VALUES:
         with suppress(ValueError):
             setting.read(value)

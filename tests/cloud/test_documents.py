@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import pytest
 
-from pushhub.base.fields import APART, SPARSE, Stored, told
+from pushhub.base.fields import APART, SPARSE, Stored, field_metadata
 from pushhub.cloud.documents import Document, read_by
 
 
@@ -24,11 +24,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    owner: str = field(metadata=told(stored=APART))
-    label: str = field(metadata=told(stored=Stored(name="old_label")))
+    owner: str = field(metadata=field_metadata(stored=APART))
+    label: str = field(metadata=field_metadata(stored=Stored(name="old_label")))
     limit: int | None = 5
     colour: Colour = Colour.RED
-    marked: bool = field(default=False, metadata=told(stored=SPARSE))
+    marked: bool = field(default=False, metadata=field_metadata(stored=SPARSE))
     names: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[Part, ...] = ()
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import pytest
 
-from pushhub.base.fields import KEY, SPARSE, Stored, told
+from pushhub.base.fields import KEY, SPARSE, Stored, field_metadata
 from pushhub.cloud.records import Record, choice, one_of
 
 
@@ -28,14 +28,14 @@ class Bolt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    owner: str = field(metadata=told(stored=KEY))
-    label: str = field(metadata=told(stored=Stored(name="old_label")))
+    owner: str = field(metadata=field_metadata(stored=KEY))
+    label: str = field(metadata=field_metadata(stored=Stored(name="old_label")))
     count: int = 3
     colour: Colour = Colour.RED
-    secret: bytes = field(default=b"", metadata=told(stored=SPARSE))
+    secret: bytes = field(default=b"", metadata=field_metadata(stored=SPARSE))
     limit: int | None = 5
     names: Mapping[str, str] = field(default_factory=dict)
-    parts: tuple[Part, ...] = field(default=(), metadata=told(stored=SPARSE))
+    parts: tuple[Part, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
     fixed: Part | Bolt | None = None
 
 

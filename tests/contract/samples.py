@@ -10,7 +10,7 @@ from tests.fakes.clock import START_MS
 
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.answer_rules import STANDARD_RULES, AnswerRules, OnStatus, StatusRule
-from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, Schedule
+from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, RetrySchedule
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening
 from pushhub.engine.model.flow import Limits
@@ -142,7 +142,7 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
                     url="https://a.example/x?y=ü",
                     headers={"Authorization": "Bearer é"},
                     timeout_s=180,
-                    retry=Schedule(waits_s=(0.5, 5, 300), spread=(1, 1.1), holds=True),
+                    retry=RetrySchedule(waits_s=(0.5, 5, 300), spread=(1, 1.1), holds=True),
                     rules=AnswerRules(
                         slow_down_s=0.5, on_status=(StatusRule(first=400, last=409, then=OnStatus.STOP),)
                     ),

@@ -59,7 +59,7 @@ from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
 from pushhub.notifications.model.request import PublishRequest
 from pushhub.notifications.model.subscription import Subscription
 from pushhub.notifications.model.topic import Commit
-from pushhub.notifications.ports import Connection, Wake
+from pushhub.notifications.ports import Connection, WakeUp
 from pushhub.notifications.store import _items as notification_items
 from pushhub.notifications.store import sqs_wakes
 from pushhub.webhooks.model.application import Application
@@ -190,7 +190,7 @@ ROUND_TRIPS: dict[type, Callable[[Any], Any]] = {
     Commit: lambda value: notification_items.decode_commit(notification_items.encode_commit(value)),
     Backlog: lambda value: notification_items.decode_backlog(notification_items.encode_backlog(value)),
     Connection: _connection,
-    Wake: lambda value: sqs_wakes.decode_wake(sqs_wakes.encode_wake(value)),
+    WakeUp: lambda value: sqs_wakes.decode_wake(sqs_wakes.encode_wake(value)),
     PublishRequest: lambda value: notification_items.decode_request(notification_items.encode_request(value, 1)),
     Subscription: lambda value: notification_items.decode_subscription(notification_items.encode_subscription(value)),
     Application: _application,

@@ -13,7 +13,7 @@ from tests.fakes.hub import FakeHubLog
 from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Answer
 from pushhub.engine.model.message import BodyRef
-from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, OpenRequest, RecordedAnswer
+from pushhub.hub.model.log import HubState, Location, LoggedMessage, LogList, OpenRequest, RecordedAnswer
 from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.ports import HubLog
 from pushhub.hub.store.dynamodb_log import DynamoDBHubLog
@@ -61,8 +61,8 @@ def test_a_higher_version_replaces_all_and_a_lower_one_nothing(log: HubLog) -> N
     log.put(entry())
     log.put(replace(done, attempts=99))
     assert log.entry(PROJECT, IDS[0]) == done
-    assert log.listed(PROJECT, Listing.of(Location.ACCEPTED), before=None, after=None, limit=10) == []
-    assert log.listed(PROJECT, [Listing.ARCHIVED_ACCEPTED], before=None, after=None, limit=10) == [done]
+    assert log.listed(PROJECT, LogList.of(Location.ACCEPTED), before=None, after=None, limit=10) == []
+    assert log.listed(PROJECT, [LogList.ARCHIVED_ACCEPTED], before=None, after=None, limit=10) == [done]
 
 
 def test_children_may_be_known_before_their_parent_and_stay(log: HubLog) -> None:
@@ -90,7 +90,7 @@ def test_lists_are_newest_first_over_all_their_partitions(log: HubLog) -> None:
     log.put(entry(20, location=Location.ARCHIVED, state=HubState.COMPLETED))
     log.put(entry(21, mapping_id=None, location=Location.INCOMING, state=HubState.PENDING))
     log.put(replace(entry(22), project=OTHER_PROJECT))
-    accepted = Listing.of(Location.ACCEPTED)
+    accepted = LogList.of(Location.ACCEPTED)
 
     def ids(before: int | None = None, after: int | None = None, limit: int = 100) -> list[int]:
         found = log.listed(
@@ -107,7 +107,7 @@ def test_lists_are_newest_first_over_all_their_partitions(log: HubLog) -> None:
     assert ids(before=17, after=12) == [16, 15, 14, 13]
     # A period that ends before it begins is empty
     assert ids(before=12, after=17) == []
-    assert [log.count(PROJECT, each) for each in Listing] == [1, 5, 5, 5, 5, 1, 0]
+    assert [log.count(PROJECT, each) for each in LogList] == [1, 5, 5, 5, 5, 1, 0]
 
 
 ANSWER = RecordedAnswer(

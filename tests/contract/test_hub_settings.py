@@ -16,7 +16,7 @@ from tests.fakes.hub import FakeHubSettings
 
 from pushhub.base.errors import Conflict
 from pushhub.base.json_text import Verbatim
-from pushhub.hub.model.filters import Filter, MatchRule, Operator
+from pushhub.hub.model.filters import Filter, FilterOperator, MatchRule
 from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.parameters import DataType, Parameter
@@ -35,7 +35,7 @@ FULL = ServiceMapping(
     token="t" * 32,
     messages=("order:new", "order:updated"),
     parameter_ids=("a" * 24,),
-    filters=(Filter(path="message", operator=Operator.MATCH, value="☃", match_rule=MatchRule.ANY),),
+    filters=(Filter(path="message", operator=FilterOperator.MATCH, value="☃", match_rule=MatchRule.ANY),),
     identifiers={"number": "payload.order.number"},
     options=ServiceOptions(retries_allowed=False, retry_base=1.5, retry_cap=9, max_attempts=3, lenient=True),
     enabled=False,

@@ -32,7 +32,7 @@ from tests.fakes.notification_stores import (
 from tests.notifications.store import aws_notifications as aws
 
 from pushhub.base.errors import Conflict
-from pushhub.notifications.model.request import REPEATABLE_MS, Part, PublishRequest
+from pushhub.notifications.model.request import REPEATABLE_MS, CommitPart, PublishRequest
 from pushhub.notifications.model.subscription import Context
 from pushhub.notifications.ports import (
     AlreadyAppended,
@@ -143,16 +143,16 @@ def test_a_key_stands_for_its_first_request_for_a_day(stores: Stores) -> None:
 
 def test_a_part_of_a_request_is_appended_once(stores: Stores) -> None:
     stores.requests.note(a_request(), NOW)
-    stores.topics.append(a_commit(1), Part(key="k ~1", up_to=5))
+    stores.topics.append(a_commit(1), CommitPart(key="k ~1", up_to=5))
     # The same part again, in its own place or in another
     for sequence in (1, 2):
         with pytest.raises(AlreadyAppended):
-            stores.topics.append(a_commit(sequence), Part(key="k ~1", up_to=5))
+            stores.topics.append(a_commit(sequence), CommitPart(key="k ~1", up_to=5))
     # The next part, where the place is taken, and where it is not
     with pytest.raises(Conflict):
-        stores.topics.append(a_commit(1, notifications=()), Part(key="k ~1", up_to=9))
-    stores.topics.append(a_commit(2), Part(key="k ~1", up_to=9))
-    stores.topics.append(a_commit(1, topic=VOLATILE), Part(key="k ~1", up_to=1))
+        stores.topics.append(a_commit(1, notifications=()), CommitPart(key="k ~1", up_to=9))
+    stores.topics.append(a_commit(2), CommitPart(key="k ~1", up_to=9))
+    stores.topics.append(a_commit(1, topic=VOLATILE), CommitPart(key="k ~1", up_to=1))
     assert stores.requests.note(a_request(), NOW).taken == {TOPIC: 9, VOLATILE: 1}
     assert [each.sequence for each in stores.topics.commits(TOPIC, 1, 9)] == [1, 2]
 

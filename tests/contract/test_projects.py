@@ -14,7 +14,7 @@ from pushhub.base.signature_schemes import PRESETS
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Mark, Quota
 from pushhub.engine.model.span_export import SpanExport
-from pushhub.engine.ports import Projects
+from pushhub.engine.ports import ProjectDirectory
 from pushhub.engine.projects.copies import PROJECT as COPIED
 from pushhub.engine.projects.copies import ChangeNotes, Changes, CopiedProjects
 from pushhub.engine.projects.ports import QuotaStore
@@ -22,7 +22,7 @@ from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.stores import ConfigStore
 
 
-def test_a_project_is_found_again_and_replaced(config_store: Projects) -> None:
+def test_a_project_is_found_again_and_replaced(config_store: ProjectDirectory) -> None:
     # Given a stored project
     project = Project(project_id=PROJECT, name="Café", created_at=NOW, allowed_targets=("10.0.0.0/8", "intern"))
     config_store.put_project(project)
@@ -55,7 +55,7 @@ def test_where_a_project_exports_spans_to_is_found_replaced_and_removed(config_s
     assert config_store.span_export(PROJECT) is None
 
 
-def test_the_schemes_of_a_project_are_changed_and_nothing_else_of_it(config_store: Projects) -> None:
+def test_the_schemes_of_a_project_are_changed_and_nothing_else_of_it(config_store: ProjectDirectory) -> None:
     # Given a project that was changed since it was read
     project = Project(project_id=PROJECT, name="Café", created_at=NOW)
     config_store.put_project(project)
@@ -96,7 +96,7 @@ def test_an_environment_that_makes_attempts_knows_new_schemes_within_a_second(cl
         assert project.signatures == (PRESETS["stripe"],)
 
 
-def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: Projects) -> None:
+def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: ProjectDirectory) -> None:
     # Given a token of one project
     token_hash = "ab" * 32
     config_store.put_token(PROJECT, token_hash, "laptop", NOW)
@@ -110,7 +110,7 @@ def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: Proj
     assert not config_store.has_token(PROJECT, token_hash)
 
 
-def test_a_token_that_expired_does_not_act(config_store: Projects) -> None:
+def test_a_token_that_expired_does_not_act(config_store: ProjectDirectory) -> None:
     # Given tokens that expire now, a second later, and never
     for token_hash, expires_at in (("ab" * 32, NOW), ("cd" * 32, NOW + 1_000), ("ef" * 32, None)):
         config_store.put_token(PROJECT, token_hash, "", NOW, expires_at=expires_at)
@@ -120,7 +120,7 @@ def test_a_token_that_expired_does_not_act(config_store: Projects) -> None:
     assert [each.expires_at for each in config_store.tokens(PROJECT)] == [NOW, NOW + 1_000, None]
 
 
-def test_tokens_are_listed_by_age_for_their_own_project(config_store: Projects) -> None:
+def test_tokens_are_listed_by_age_for_their_own_project(config_store: ProjectDirectory) -> None:
     config_store.put_token(PROJECT, "cd" * 32, "new", NOW + 1)
     config_store.put_token(PROJECT, "ef" * 32, "old", NOW)
     config_store.put_token(OTHER_PROJECT, "ab" * 32, "other", NOW)
@@ -130,14 +130,14 @@ def test_tokens_are_listed_by_age_for_their_own_project(config_store: Projects) 
     ]
 
 
-def test_projects_are_listed_by_age(config_store: Projects) -> None:
+def test_projects_are_listed_by_age(config_store: ProjectDirectory) -> None:
     for project_id, created_at in ((PROJECT, NOW + 1), (OTHER_PROJECT, NOW)):
         config_store.put_project(Project(project_id=project_id, created_at=created_at))
     config_store.put_token(PROJECT, "ab" * 32, "", NOW)
     assert [each.project_id for each in config_store.projects()] == [OTHER_PROJECT, PROJECT]
 
 
-def test_a_token_tells_its_project(config_store: Projects) -> None:
+def test_a_token_tells_its_project(config_store: ProjectDirectory) -> None:
     config_store.put_token(PROJECT, "ab" * 32, "laptop", NOW)
     assert config_store.project_of("ab" * 32) == PROJECT
     assert config_store.project_of("cd" * 32) is None
@@ -145,7 +145,7 @@ def test_a_token_tells_its_project(config_store: Projects) -> None:
     assert config_store.project_of("ab" * 32) is None
 
 
-def test_a_project_keeps_its_quota(config_store: Projects) -> None:
+def test_a_project_keeps_its_quota(config_store: ProjectDirectory) -> None:
     # Given projects with a quota, without a limit, and without a setting
     project = Project(project_id=PROJECT, created_at=NOW)
     for quota in (Quota.of(100, 5_000), Quota.of(0), None):

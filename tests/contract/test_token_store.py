@@ -14,7 +14,7 @@ from tests.fakes.tokens import FakeEndNotes, FakeTokens
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.ends import EndNote, EndNotes, scheme_digest
-from pushhub.engine.security.oauth import TokenOwner, TokenState, TokenStore
+from pushhub.engine.security.oauth import AccessTokenStore, TokenOwner, TokenState
 from pushhub.engine.store.dynamodb_ends import SCHEMES, DynamoDBEndNotes, of_protocol
 from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
 
@@ -39,7 +39,7 @@ STATE = TokenState(
 store = both(FakeTokens, DynamoDBTokens, aws.SCHEDULE_TABLE)
 
 
-def test_what_is_stored_is_read_by_its_owner_only(store: TokenStore) -> None:
+def test_what_is_stored_is_read_by_its_owner_only(store: AccessTokenStore) -> None:
     assert store.token_state(OWNER) is None
     store.save_token_state(STATE)
     assert store.token_state(OWNER) == STATE
@@ -50,7 +50,7 @@ def test_what_is_stored_is_read_by_its_owner_only(store: TokenStore) -> None:
     assert store.token_state(OWNER) == empty
 
 
-def test_many_are_read_at_once_and_those_of_a_project(store: TokenStore) -> None:
+def test_many_are_read_at_once_and_those_of_a_project(store: AccessTokenStore) -> None:
     others = [TokenOwner(PROJECT, f"app_1#ep_{number}") for number in range(9)]
     strange = TokenOwner(OTHER_PROJECT, "ep_1")
     for each in (OWNER, *others, strange):
@@ -65,7 +65,7 @@ def test_many_are_read_at_once_and_those_of_a_project(store: TokenStore) -> None
     assert {each.owner for each in store.token_states_of(OTHER_PROJECT)} == {strange}
 
 
-def test_one_of_two_that_change_the_same_state_is_refused(store: TokenStore) -> None:
+def test_one_of_two_that_change_the_same_state_is_refused(store: AccessTokenStore) -> None:
     store.save_token_state(STATE)
     store.save_token_state(replace(STATE, claim="first", version=2))
     # The same write made twice counts as written; another one does not

@@ -16,8 +16,8 @@ from tests.fakes.webhook_tasks import FakePortalFrames, FakePortalTokens, FakeTa
 
 from pushhub.base.errors import Conflict
 from pushhub.webhooks.applications.portal import PortalFrames, PortalTokens
-from pushhub.webhooks.model.ids import Kind, new_id
-from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.ids import IdPrefix, new_id
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.model.portal_frame import PortalFrame
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
@@ -27,7 +27,7 @@ from pushhub.webhooks.store.dynamodb_portal import DynamoDBPortalTokens
 from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
 from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks, DynamoDBToldCounts
 
-APP = new_id(Kind.APPLICATION, NOW)
+APP = new_id(IdPrefix.APPLICATION, NOW)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
@@ -67,7 +67,7 @@ def access(digest: str = "d1", **changes: object) -> PortalAccess:
 def task(at: int = NOW, **changes: object) -> Task:
     full = Task(
         project=PROJECT,
-        task_id=new_id(Kind.TASK, at),
+        task_id=new_id(IdPrefix.TASK, at),
         kind=TaskKind.BULK_REPLAY,
         app_id=APP,
         endpoint_id="ep_x",
@@ -95,7 +95,7 @@ def task(at: int = NOW, **changes: object) -> Task:
 
 def test_a_token_is_kept_whole_listed_and_removed(tokens: PortalTokens) -> None:
     kept = [access(), access("d2", session=None, flags=frozenset(), capabilities=frozenset({Capability.VIEW_BASE}))]
-    for each in (*kept, access(project=OTHER_PROJECT), access(app_id=new_id(Kind.APPLICATION, NOW))):
+    for each in (*kept, access(project=OTHER_PROJECT), access(app_id=new_id(IdPrefix.APPLICATION, NOW))):
         tokens.put_access(each)
     assert tokens.access(PROJECT, APP, "d1") == kept[0]
     assert sorted(tokens.accesses(PROJECT, APP), key=lambda each: each.digest) == kept
@@ -129,11 +129,11 @@ def test_a_task_is_kept_whole_and_changed_by_one_at_a_time(tasks: TaskStore) -> 
 def test_tasks_are_listed_in_a_span_both_ways(tasks: TaskStore) -> None:
     made = [tasks.put_task(task(NOW + 4 * number)) for number in range(5)]
     tasks.put_task(task(project=OTHER_PROJECT))
-    assert list(tasks.tasks(PROJECT, Span())) == made
-    assert list(tasks.tasks(PROJECT, Span(up=False))) == made[::-1]
-    between = Span(above=made[0].task_id, below=made[3].task_id)
+    assert list(tasks.tasks(PROJECT, KeyRange())) == made
+    assert list(tasks.tasks(PROJECT, KeyRange(up=False))) == made[::-1]
+    between = KeyRange(above=made[0].task_id, below=made[3].task_id)
     assert list(tasks.tasks(PROJECT, between)) == made[1:3]
-    assert list(tasks.tasks(PROJECT, Span(above=made[3].task_id, below=made[0].task_id))) == []
+    assert list(tasks.tasks(PROJECT, KeyRange(above=made[3].task_id, below=made[0].task_id))) == []
 
 
 def test_those_that_run_are_found_by_project_until_they_end(tasks: TaskStore) -> None:

@@ -28,9 +28,9 @@ from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.event_type import EventType
-from pushhub.webhooks.model.ids import Kind, new_id
+from pushhub.webhooks.model.ids import IdPrefix, new_id
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
-from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.ports import KeptAnswer, RequestKey, UidTaken
 from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
@@ -54,7 +54,7 @@ def vault(request: pytest.FixtureRequest) -> Iterator[Vault]:
 def application(number: int = 0, **fields: Any) -> Application:
     return Application(
         project=PROJECT,
-        app_id=new_id(Kind.APPLICATION, NOW + 10 * number),
+        app_id=new_id(IdPrefix.APPLICATION, NOW + 10 * number),
         fields=ApplicationFields(**{"name": "größe", **fields}),
         created_at=NOW,
         updated_at=NOW,
@@ -65,7 +65,7 @@ def endpoint(app: Application, number: int = 0, **fields: Any) -> Endpoint:
     return Endpoint(
         project=PROJECT,
         app_id=app.app_id,
-        endpoint_id=new_id(Kind.ENDPOINT, NOW + 10 * number),
+        endpoint_id=new_id(IdPrefix.ENDPOINT, NOW + 10 * number),
         fields=EndpointFields(**{"url": "https://a.example/", **fields}),
         reach=Reach.PROJECT,
         flags=frozenset({"b", "a"}),
@@ -138,13 +138,13 @@ def test_lists_are_read_within_their_spans_in_both_directions(settings: Any) -> 
     ids = [each.app_id for each in made]
     # Then a span returns those between its ends
     for span, expected in (
-        (Span(), ids),
-        (Span(up=False), ids[::-1]),
-        (Span(above=ids[0], below=ids[3]), ids[1:3]),
-        (Span(above=ids[1]), ids[2:]),
-        (Span(below=ids[2], up=False), ids[1::-1]),
-        (Span(above=ids[2], below=ids[2]), []),
-        (Span(above=ids[3], below=ids[0]), []),
+        (KeyRange(), ids),
+        (KeyRange(up=False), ids[::-1]),
+        (KeyRange(above=ids[0], below=ids[3]), ids[1:3]),
+        (KeyRange(above=ids[1]), ids[2:]),
+        (KeyRange(below=ids[2], up=False), ids[1::-1]),
+        (KeyRange(above=ids[2], below=ids[2]), []),
+        (KeyRange(above=ids[3], below=ids[0]), []),
     ):
         assert [each.app_id for each in settings.applications(PROJECT, span)] == expected
 
@@ -159,7 +159,7 @@ def test_endpoints_are_kept_with_all_their_fields_and_counted(settings: Any) -> 
     # Then they are found, and each change is counted
     assert settings.endpoint(PROJECT, app.app_id, "shop") == changed
     assert settings.endpoint(PROJECT, app.app_id, first.endpoint_id) == changed
-    assert len(list(settings.endpoints(PROJECT, app.app_id, Span()))) == 2
+    assert len(list(settings.endpoints(PROJECT, app.app_id, KeyRange()))) == 2
     assert settings.application(PROJECT, app.app_id).endpoints == 3
     # And a change of the application does not lose the count
     settings.put_application(replace(app, updated_at=NOW + 9), app)
@@ -186,7 +186,7 @@ def test_a_deleted_endpoint_is_kept_for_the_record_without_its_secrets(settings:
     first = settings.put_endpoint(endpoint(app, uid="shop"), None)
     settings.delete_endpoint(first)
     assert settings.endpoint(PROJECT, app.app_id, "shop") is None
-    assert list(settings.endpoints(PROJECT, app.app_id, Span())) == []
+    assert list(settings.endpoints(PROJECT, app.app_id, KeyRange())) == []
     kept = settings.deleted_endpoint(PROJECT, app.app_id, first.endpoint_id)
     assert kept == replace(first, deleted=True, sealed=b"", credentials=b"", headers={})
     settings.put_endpoint(endpoint(app, 1, uid="shop"), None)
@@ -211,7 +211,7 @@ def test_event_types_are_kept_by_name(settings: Any) -> None:
     plain = settings.put_event_type(replace(full, name="c", schemas=None, group_name=None, feature_flags=()))
     assert settings.event_type(PROJECT, "-a.b") == stored
     assert settings.event_type(OTHER_PROJECT, "-a.b") is None
-    assert list(settings.event_types(PROJECT, Span())) == [stored, plain]
+    assert list(settings.event_types(PROJECT, KeyRange())) == [stored, plain]
     assert settings.event_types_named(PROJECT, ["c", "d"]) == [plain]
     with pytest.raises(Conflict):
         settings.put_event_type(replace(full, description="other"))
@@ -279,7 +279,7 @@ def test_what_was_sealed_for_a_project_is_not_opened_for_another(vault: Vault) -
         vault.open(OTHER_PROJECT, sealed)
 
 
-APP, ENDPOINT = new_id(Kind.APPLICATION, NOW), new_id(Kind.ENDPOINT, NOW)
+APP, ENDPOINT = new_id(IdPrefix.APPLICATION, NOW), new_id(IdPrefix.ENDPOINT, NOW)
 MESSAGE = ListedMessage(
     project=PROJECT,
     app_id=APP,
@@ -302,14 +302,14 @@ MESSAGE = ListedMessage(
 def test_messages_are_listed_with_all_that_was_said_of_them(logs: Any) -> None:
     # Given messages of two applications
     plain = replace(MESSAGE, engine_id="1910848478410441217", fields=MessageFields(event_type="c"), expunged=False)
-    for each in (MESSAGE, plain, replace(plain, app_id=new_id(Kind.APPLICATION, NOW))):
+    for each in (MESSAGE, plain, replace(plain, app_id=new_id(IdPrefix.APPLICATION, NOW))):
         logs.list_message(each)
     # Then each is found, and those of one are listed in a span
     assert logs.listed(PROJECT, APP, MESSAGE.engine_id) == MESSAGE
     assert logs.listed(PROJECT, APP, "1910848478410441299") is None
-    assert list(logs.messages(PROJECT, APP, Span(up=False))) == [plain, MESSAGE]
-    assert list(logs.messages(PROJECT, APP, Span(above=MESSAGE.engine_id))) == [plain]
-    assert list(logs.messages(PROJECT, APP, Span(above="2", below="1"))) == []
+    assert list(logs.messages(PROJECT, APP, KeyRange(up=False))) == [plain, MESSAGE]
+    assert list(logs.messages(PROJECT, APP, KeyRange(above=MESSAGE.engine_id))) == [plain]
+    assert list(logs.messages(PROJECT, APP, KeyRange(above="2", below="1"))) == []
     # When one was expunged, then it stays expunged
     logs.list_message(replace(plain, expunged=True))
     logs.list_message(plain)
@@ -320,11 +320,11 @@ def test_places_of_messages_that_came_late_are_noted(logs: Any) -> None:
     places = [str(10**18 + number) for number in range(3)]
     for place in places:
         logs.note_late(MESSAGE, place)
-    logs.note_late(replace(MESSAGE, app_id=new_id(Kind.APPLICATION, NOW)), str(10**18 + 1))
-    assert list(logs.late(PROJECT, APP, Span())) == [(each, MESSAGE.engine_id) for each in places]
-    assert list(logs.late(PROJECT, APP, Span(above=places[0], below=places[2]))) == [(places[1], MESSAGE.engine_id)]
-    assert list(logs.late(PROJECT, APP, Span(above="2", below="1"))) == []
-    assert list(logs.messages(PROJECT, APP, Span())) == []
+    logs.note_late(replace(MESSAGE, app_id=new_id(IdPrefix.APPLICATION, NOW)), str(10**18 + 1))
+    assert list(logs.late(PROJECT, APP, KeyRange())) == [(each, MESSAGE.engine_id) for each in places]
+    assert list(logs.late(PROJECT, APP, KeyRange(above=places[0], below=places[2]))) == [(places[1], MESSAGE.engine_id)]
+    assert list(logs.late(PROJECT, APP, KeyRange(above="2", below="1"))) == []
+    assert list(logs.messages(PROJECT, APP, KeyRange())) == []
 
 
 def test_an_event_id_belongs_to_the_message_that_had_it_first(logs: Any) -> None:
@@ -372,10 +372,10 @@ def test_attempts_are_listed_by_endpoint_and_message(logs: Any, response: str) -
     for each in (first, second):
         logs.log_attempts([each])
     # Then they are listed with all their data
-    assert list(logs.attempts(PROJECT, ENDPOINT, Span(up=False))) == [second, first]
-    assert list(logs.attempts(PROJECT, ENDPOINT, Span(), engine_id="1")) == [first]
-    assert list(logs.attempts(PROJECT, ENDPOINT, Span(above=first.attempt_id))) == [second]
-    assert list(logs.attempts(OTHER_PROJECT, ENDPOINT, Span())) == []
+    assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange(up=False))) == [second, first]
+    assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange(), engine_id="1")) == [first]
+    assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange(above=first.attempt_id))) == [second]
+    assert list(logs.attempts(OTHER_PROJECT, ENDPOINT, KeyRange())) == []
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -394,25 +394,27 @@ def test_attempts_logged_together_are_listed_as_if_each_had_been_alone(logs: Any
     # Then they are listed in the order in which they began, in both directions, completely and in part
     ids = sorted(each.attempt_id for each in made)
     by_id = {each.attempt_id: each for each in made}
-    assert list(logs.attempts(PROJECT, ENDPOINT, Span())) == [by_id[each] for each in ids]
-    assert [each.attempt_id for each in logs.attempts(PROJECT, ENDPOINT, Span(up=False))] == ids[::-1]
+    assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange())) == [by_id[each] for each in ids]
+    assert [each.attempt_id for each in logs.attempts(PROJECT, ENDPOINT, KeyRange(up=False))] == ids[::-1]
     for up in (True, False):
-        found = [each.attempt_id for each in logs.attempts(PROJECT, ENDPOINT, Span(above=ids[9], below=ids[60], up=up))]
+        found = [
+            each.attempt_id for each in logs.attempts(PROJECT, ENDPOINT, KeyRange(above=ids[9], below=ids[60], up=up))
+        ]
         assert found == (ids[10:60] if up else ids[59:9:-1])
     # And those of one message among them
     one = made[17]
-    assert list(logs.attempts(PROJECT, ENDPOINT, Span(), engine_id=one.engine_id)) == [one]
+    assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange(), engine_id=one.engine_id)) == [one]
     # When one of them is changed, then no other one changes
     logs.change_attempt(replace(one, response="EXPUNGED"))
     by_id[one.attempt_id] = replace(one, response="EXPUNGED")
-    assert list(logs.attempts(PROJECT, ENDPOINT, Span())) == [by_id[each] for each in ids]
+    assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange())) == [by_id[each] for each in ids]
 
 
 def test_attempts_that_do_not_fit_one_item_are_logged_all_the_same(logs: Any) -> None:
     random = Random(1)
     made = [_attempt(str(n), NOW + n, random.randbytes(10_000).hex()) for n in range(40)]
     logs.log_attempts(made)
-    assert list(logs.attempts(PROJECT, ENDPOINT, Span())) == sorted(made, key=lambda each: each.attempt_id)
+    assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange())) == sorted(made, key=lambda each: each.attempt_id)
 
 
 def _attempt(message_id: str, started_at: int, response: str = "") -> LoggedAttempt:

@@ -10,7 +10,7 @@ from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import Crash, Fault, FaultPlan
 
 from pushhub.base.errors import HubError
-from pushhub.engine.model.backoff import Schedule
+from pushhub.engine.model.backoff import RetrySchedule
 from pushhub.engine.model.circuit import Circuit, SubscriberKey
 from pushhub.engine.model.delivery import DeliveryState
 
@@ -22,7 +22,9 @@ HALF_A_DAY_S = 43_200
 def outage(plan: FaultPlan) -> tuple[World, list[str]]:
     """Twelve messages while a subscriber is dead for some minutes."""
     world = World(plan)
-    world.make_queue("q", subscribers(DEAD), retry=Schedule(waits_s=(5, 60, 600, 3_600)), circuit=Circuit(failures=3))
+    world.make_queue(
+        "q", subscribers(DEAD), retry=RetrySchedule(waits_s=(5, 60, 600, 3_600)), circuit=Circuit(failures=3)
+    )
     world.sender.script(DEAD, *[500] * 5, 200)
     accepted: list[str] = []
     for _ in range(4):

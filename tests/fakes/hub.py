@@ -10,7 +10,7 @@ from tests.fakes.credentials import credentials
 
 from pushhub.base.errors import Conflict
 from pushhub.hub.model.integration import Integration
-from pushhub.hub.model.log import Listing, LoggedMessage, OpenRequest, RecordedAnswer
+from pushhub.hub.model.log import LoggedMessage, LogList, OpenRequest, RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.parameters import Parameter
@@ -147,7 +147,7 @@ class FakeHubLog:
         return [each for each in found if each is not None]
 
     def listed(
-        self, project_id: str, listings: Sequence[Listing], *, before: str | None, after: str | None, limit: int
+        self, project_id: str, listings: Sequence[LogList], *, before: str | None, after: str | None, limit: int
     ) -> list[LoggedMessage]:
         ids = sorted((message_id for project, message_id in self._entries if project == project_id), reverse=True)
         found = [
@@ -159,7 +159,7 @@ class FakeHubLog:
         ]
         return found[:limit]
 
-    def count(self, project_id: str, listing: Listing) -> int:
+    def count(self, project_id: str, listing: LogList) -> int:
         return len(self.listed(project_id, [listing], before=None, after=None, limit=1_000_000))
 
     def record(self, project_id: str, message_id: str, answer: RecordedAnswer) -> RecordedAnswer:

@@ -10,7 +10,7 @@ from pushhub.base.errors import Conflict
 from pushhub.base.ids import new_uid
 from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.records import BacklogChange, CommitChange
-from pushhub.notifications.model.request import REPEATABLE_MS, Part, PublishRequest
+from pushhub.notifications.model.request import REPEATABLE_MS, CommitPart, PublishRequest
 from pushhub.notifications.model.subscription import Context, Subscription
 from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
 from pushhub.notifications.ports import AlreadyAppended, Connection, TopicFull
@@ -62,12 +62,12 @@ class FakeRequestStore:
                 self._noted[key] = now, request
             return self._noted[key][1]
 
-    def may_take(self, topic: Topic, part: Part) -> bool:
+    def may_take(self, topic: Topic, part: CommitPart) -> bool:
         """Whether a part of a request is not in a topic."""
         _, request = self._noted[topic.project, part.key]
         return request.taken.get(topic, 0) < part.up_to
 
-    def take(self, topic: Topic, part: Part) -> None:
+    def take(self, topic: Topic, part: CommitPart) -> None:
         """Note that a part of a request is in a topic."""
         with self._lock:
             noted_at, request = self._noted[topic.project, part.key]
@@ -132,7 +132,7 @@ class FakeTopicStore:
             head = self._heads[topic]
             self._heads[topic] = replace(head, ceiling=max(head.ceiling, ceiling))
 
-    def append(self, commit: Commit, part: Part | None = None) -> None:
+    def append(self, commit: Commit, part: CommitPart | None = None) -> None:
         with self._lock:
             if part is not None and not self._requests.may_take(commit.topic, part):
                 raise AlreadyAppended("part of a request")

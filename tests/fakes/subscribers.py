@@ -12,7 +12,7 @@ from pushhub.engine.model.circuit import Health, SubscriberKey
 from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Waiting
+from pushhub.engine.ports import BacklogOrder
 
 __all__ = ["FakeSubscribers"]
 
@@ -192,17 +192,17 @@ class FakeSubscribers:
         with self._lock:
             self._waiting.setdefault(key, {})[f"{now:015d}#{order.key.message_id}"] = WorkOrder.decode(bare.encode())
 
-    def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
+    def waiting(self, key: SubscriberKey, limit: int) -> list[BacklogOrder]:
         """See the port."""
         with self._lock:
             places = sorted(self._waiting.get(key, {}).items())[:limit]
-            return [Waiting(order=order, place=place) for place, order in places]
+            return [BacklogOrder(order=order, place=place) for place, order in places]
 
     def waiting_ids(self, key: SubscriberKey, limit: int) -> list[str]:
         """See the port."""
         return [*dict.fromkeys(each.partition("#")[2] for each in self._waiting.get(key, {}))][:limit]
 
-    def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
+    def remove(self, key: SubscriberKey, waiting: Sequence[BacklogOrder]) -> None:
         """See the port."""
         with self._lock:
             for each in waiting:

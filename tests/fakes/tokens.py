@@ -11,7 +11,7 @@ from pushhub.engine.security.oauth import TokenOwner, TokenState
 
 
 class FakeTokens:
-    """Implements :class:`pushhub.engine.security.oauth.TokenStore`.
+    """Implements :class:`pushhub.engine.security.oauth.AccessTokenStore`.
 
     Attributes:
         states: What is stored, by owner.

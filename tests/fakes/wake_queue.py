@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from tests.fakes.clock import FakeClock
 
-from pushhub.notifications.ports import ReceivedWake, Wake
+from pushhub.notifications.ports import ReceivedWake, WakeUp
 
 _DEDUPLICATION_MS = 300_000
 
 
 @dataclass
 class _Stored:
-    wake: Wake
+    wake: WakeUp
     handle: str
     visible_at: int
 
@@ -39,9 +39,9 @@ class FakeWakeQueue:
         self._numbers = itertools.count(1)
         self._stored: list[_Stored] = []
         self._seen: dict[tuple[str, int], int] = {}
-        self.sent: list[Wake] = []
+        self.sent: list[WakeUp] = []
 
-    def wake(self, wakes: Sequence[Wake]) -> None:
+    def wake(self, wakes: Sequence[WakeUp]) -> None:
         now = self._clock.now()
         with self._lock:
             for each in wakes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict
-from pushhub.webhooks.model.page import Span, taken
+from pushhub.webhooks.model.page import KeyRange, taken
 from pushhub.webhooks.model.portal import PortalAccess
 from pushhub.webhooks.model.portal_frame import PortalFrame
 from pushhub.webhooks.model.task import Task, TaskStatus
@@ -72,7 +72,7 @@ class FakeTasks:
         """See the port."""
         return self._tasks.get((project_id, task_id))
 
-    def tasks(self, project_id: str, span: Span) -> Iterator[Task]:
+    def tasks(self, project_id: str, span: KeyRange) -> Iterator[Task]:
         """See the port."""
         found = [each for key, each in self._tasks.items() if key[0] == project_id]
         return iter(taken(found, lambda each: each.task_id, span))

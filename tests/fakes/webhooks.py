@@ -16,7 +16,7 @@ from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.message import ListedMessage
-from pushhub.webhooks.model.page import Span, taken
+from pushhub.webhooks.model.page import KeyRange, taken
 from pushhub.webhooks.ports import KeptAnswer, RequestKey, UidTaken
 
 __all__ = ["FakeIdempotencyKeys", "FakeWebhooksLogs", "FakeWebhooksSettings"]
@@ -40,7 +40,7 @@ class FakeWebhooksSettings:
         of_project = [each for key, each in self._applications.items() if key[0] == project_id]
         return next((each for each in of_project if name in (each.app_id, each.uid)), None)
 
-    def applications(self, project_id: str, span: Span) -> Iterator[Application]:
+    def applications(self, project_id: str, span: KeyRange) -> Iterator[Application]:
         """See the port."""
         of_project = [each for key, each in self._applications.items() if key[0] == project_id]
         return iter(taken(of_project, lambda each: each.app_id, span))
@@ -67,7 +67,7 @@ class FakeWebhooksSettings:
         of_app = [each for key, each in self._endpoints.items() if key[:2] == (project_id, app_id)]
         return next((each for each in of_app if name in (each.endpoint_id, each.uid)), None)
 
-    def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
+    def endpoints(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[Endpoint]:
         """See the port."""
         of_app = [each for key, each in self._endpoints.items() if key[:2] == (project_id, app_id)]
         return iter(taken(of_app, lambda each: each.endpoint_id, span))
@@ -108,7 +108,7 @@ class FakeWebhooksSettings:
         """See the port."""
         return self._types.get((project_id, name))
 
-    def event_types(self, project_id: str, span: Span) -> Iterator[EventType]:
+    def event_types(self, project_id: str, span: KeyRange) -> Iterator[EventType]:
         """See the port."""
         of_project = [each for key, each in self._types.items() if key[0] == project_id]
         return iter(taken(of_project, lambda each: each.name, span))
@@ -208,7 +208,7 @@ class FakeWebhooksLogs:
         """See the port."""
         return self._messages.get((project_id, app_id, engine_id))
 
-    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
+    def messages(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[ListedMessage]:
         """See the port."""
         of_app = [each for key, each in self._messages.items() if key[:2] == (project_id, app_id)]
         return iter(taken(of_app, lambda each: each.engine_id, span))
@@ -217,7 +217,7 @@ class FakeWebhooksLogs:
         """See the port."""
         self._late[message.project, message.app_id, position] = message.engine_id
 
-    def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
+    def late(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[tuple[str, str]]:
         """See the port."""
         of_app = [(key[2], each) for key, each in self._late.items() if key[:2] == (project_id, app_id)]
         return iter(taken(of_app, lambda each: each[0], span))
@@ -242,7 +242,7 @@ class FakeWebhooksLogs:
         self._attempts[attempt.project, attempt.endpoint_id, attempt.attempt_id] = attempt
 
     def attempts(
-        self, project_id: str, endpoint_id: str, span: Span, *, engine_id: str | None = None
+        self, project_id: str, endpoint_id: str, span: KeyRange, *, engine_id: str | None = None
     ) -> Iterator[LoggedAttempt]:
         """See the port."""
         of_endpoint = [each for key, each in self._attempts.items() if key[:2] == (project_id, endpoint_id)]

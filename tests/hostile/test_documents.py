@@ -39,7 +39,7 @@ from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.store._items import decode_parameter
 from pushhub.hub.wire import answer as hub_answer
 from pushhub.hub.wire import discovery, objects
-from pushhub.hub.wire.fields import Fields
+from pushhub.hub.wire.fields import CheckedFields
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.views import _answered
 from pushhub.ironmq.api.description import DESCRIPTION as IRONMQ_DESCRIPTION
@@ -172,7 +172,7 @@ def folder(name: str, read: Callable[[Folder], object]) -> Driver:
 
 def parameter(kind: str) -> Callable[[str], object]:
     def read(text: str) -> object:
-        given = Fields({"name": "p", "value": text, "data_type": kind})
+        given = CheckedFields({"name": "p", "value": text, "data_type": kind})
         return objects.read_parameter(given, None, "project", lambda _: ())
 
     return read
@@ -258,7 +258,9 @@ PLACES: Mapping[str, Driver] = {
     "pushhub.web.misspelt.Misspelt.__call__": lambda body: Misspelt(lambda: IRONMQ_DESCRIPTION)(
         "ironmq.put_queue", body
     ),
-    "pushhub.hub.wire.fields.Fields._parsed": as_text(lambda text: Fields({"a": f"[{text}]"}).texts("a", most=10)),
+    "pushhub.hub.wire.fields.CheckedFields._parsed": as_text(
+        lambda text: CheckedFields({"a": f"[{text}]"}).texts("a", most=10)
+    ),
     "pushhub.notifications.wire.publish.parse_drafts": asked("notifications", "POST", "/notification2/notifications"),
     "pushhub.notifications.wire.requests.parse_token_request": lambda body: requests.parse_token_request(body, "p"),
     "pushhub.notifications.wire.subscriptions.parse_subscription": lambda body: subscriptions.parse_subscription(

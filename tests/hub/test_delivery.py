@@ -13,7 +13,7 @@ from tests.fakes import Reply
 from tests.hub.world import URL, HubWorld
 
 from pushhub.engine.model.delivery import DeliveryState, resume
-from pushhub.hub.model.filters import Filter, Operator
+from pushhub.hub.model.filters import Filter, FilterOperator
 from pushhub.hub.model.log import HubState, Location
 from pushhub.hub.model.mapping import ServiceOptions
 from pushhub.hub.model.object_ids import to_object_id
@@ -90,7 +90,7 @@ def test_filters_come_before_identifiers() -> None:
     world = HubWorld()
     world.map(
         "order:new",
-        filters=(Filter(path="payload.order.status", operator=Operator.EQ, value="complete"),),
+        filters=(Filter(path="payload.order.status", operator=FilterOperator.EQ, value="complete"),),
         identifiers={"number": "payload.order.number"},
     )
     # When the same order comes incomplete, complete, and complete again
@@ -117,7 +117,7 @@ def test_a_copy_that_fails_keeps_its_identity() -> None:
 def test_a_pattern_that_nobody_could_run_filters_nothing_out(value: str) -> None:
     # Given a mapping whose pattern takes too many steps, and another one that wants the same messages
     world = HubWorld()
-    slow = Filter(path="payload.text", operator=Operator.MATCH, value=value)
+    slow = Filter(path="payload.text", operator=FilterOperator.MATCH, value=value)
     mapping = world.map("order:new", name="slow.service", filters=(slow,))
     world.map("order:new", url="https://b.example/x")
     # When a message comes
@@ -142,7 +142,7 @@ def test_a_pattern_that_nobody_could_run_filters_nothing_out(value: str) -> None
 def test_filters_that_take_too_many_steps_for_a_message_hold_up_nobody_else() -> None:
     # Given a mapping with filters that take more steps than there are for this message, and another one
     world = HubWorld()
-    costly = tuple(Filter(path="payload.rows.*.*", operator=Operator.NEQ, value=str(each)) for each in range(50))
+    costly = tuple(Filter(path="payload.rows.*.*", operator=FilterOperator.NEQ, value=str(each)) for each in range(50))
     world.map("order:new", name="costly.service", filters=costly)
     world.map("order:new", url="https://b.example/x")
     # When a message comes
@@ -180,7 +180,7 @@ def test_routing_goes_on_where_its_time_ended(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_message_that_goes_nowhere_says_why() -> None:
     world = HubWorld()
-    complete = Filter(path="payload.status", operator=Operator.EQ, value="complete")
+    complete = Filter(path="payload.status", operator=FilterOperator.EQ, value="complete")
     world.map("order:new", name="acme.import", filters=(complete,), identifiers={"number": "payload.number"})
     unwanted, filtered = world.push_message("order:gone"), world.push_message("order:new", status="cart")
     first = world.push_message("order:new", status="complete", number="R1")

@@ -11,7 +11,7 @@ from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.base.errors import TooLarge, Unavailable
 from pushhub.notifications.log import Retention
-from pushhub.notifications.model.request import Part
+from pushhub.notifications.model.request import CommitPart
 from pushhub.notifications.model.topic import Commit, Topic, position_at, sequence_of
 from pushhub.notifications.wire.errors import BacklogFull
 from pushhub.notifications.wire.publish import Draft
@@ -77,7 +77,7 @@ def test_a_place_that_nobody_fills_is_given_up_and_its_slow_publisher_takes_anot
     real = world.topics.append
     slow = threading.Event()
 
-    def publish_in_between(commit: Commit, part: Part | None = None) -> None:
+    def publish_in_between(commit: Commit, part: CommitPart | None = None) -> None:
         world.topics.append = real  # type: ignore[method-assign]
         world.clock.advance(seconds=3)
         world.publish(2)

@@ -8,7 +8,7 @@ from tests.notifications.world import PROJECT, NotificationWorld
 from pushhub.base.errors import Unavailable
 from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.topic import Reservation, Topic
-from pushhub.notifications.ports import Connection, Wake
+from pushhub.notifications.ports import Connection, WakeUp
 
 TOPIC = Topic(project=PROJECT, name="orders")
 
@@ -87,7 +87,7 @@ def test_an_acknowledgement_just_before_it_would_wake_the_sender_still_frees_its
     world.send_all()
     world.publish(4)
     (backlog,) = world.backlogs.backlogs(TOPIC)
-    old = Wake(topic=TOPIC, subscriber="app", subscriber_uid=backlog.uid, version=backlog.version - 1)
+    old = WakeUp(topic=TOPIC, subscriber="app", subscriber_uid=backlog.uid, version=backlog.version - 1)
     # When an acknowledgement arrives after the sender has looked, and before it asks to be woken by one
     real = world.connections.stall
 

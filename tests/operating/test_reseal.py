@@ -39,7 +39,7 @@ from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
-from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
@@ -123,7 +123,7 @@ class Stack:
     def logged(self) -> str:
         """The attempts in the tables, also those that lie compressed in one item."""
         logs = DynamoDBWebhooksLogs(self.dynamodb, aws.WEBHOOKS_TABLE, FakeClock())
-        return str([*logs.attempts(PROJECT, ENDPOINT, Span())])
+        return str([*logs.attempts(PROJECT, ENDPOINT, KeyRange())])
 
     def deliveries(self) -> dict[str, Delivery]:
         """The deliveries in the tables, by subscriber."""

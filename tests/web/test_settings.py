@@ -10,7 +10,7 @@ import pytest
 from tests.web.known_good import PUSH_QUEUE, QUEUE
 
 from pushhub.base.errors import Invalid
-from pushhub.base.fields import Setting, settings_of, told
+from pushhub.base.fields import Setting, field_metadata, settings_of
 from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue
 from pushhub.web.description import settings_shown, settings_wanted
 from pushhub.web.settings import read, shown
@@ -22,10 +22,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 class Oven:
     """Settings of each kind."""
 
-    heat: int = field(default=180, metadata=told(Setting(means="Degrees.", least=50, most=250, left_out="180 else.")))
-    turns: int = field(default=1, metadata=told(Setting(means="Turns.", zero=True, hidden=True)))
-    name: str = field(default="", metadata=told(Setting(means="Its name.", shown="")))
-    fan: bool = field(default=False, metadata=told(Setting(means="Whether air moves.", hidden=True)))
+    heat: int = field(
+        default=180, metadata=field_metadata(Setting(means="Degrees.", least=50, most=250, left_out="180 else."))
+    )
+    turns: int = field(default=1, metadata=field_metadata(Setting(means="Turns.", zero=True, hidden=True)))
+    name: str = field(default="", metadata=field_metadata(Setting(means="Its name.", shown="")))
+    fan: bool = field(default=False, metadata=field_metadata(Setting(means="Whether air moves.", hidden=True)))
     serial: int = 7
 
 

@@ -14,7 +14,7 @@ from tests.fakes import Crash, Fault, FaultPlan, Reply
 
 from pushhub.base.errors import HubError
 from pushhub.engine.model.answer_rules import STANDARD_RULES, AnswerRules
-from pushhub.engine.model.backoff import SCHEDULES, Schedule
+from pushhub.engine.model.backoff import SCHEDULES, RetrySchedule
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.subscriber_event import SubscriberEventKind
 
@@ -47,7 +47,7 @@ def test_a_published_schedule_is_kept_from_the_first_try_to_the_last() -> None:
 def test_a_subscribers_own_schedule_goes_before_the_queues() -> None:
     world = World()
     own, other = subscribers(A, B)
-    world.make_queue("q", [replace(own, retry=Schedule(waits_s=())), other], retries=1, retries_delay=60)
+    world.make_queue("q", [replace(own, retry=RetrySchedule(waits_s=())), other], retries=1, retries_delay=60)
     world.sender.script(A, 500)
     world.sender.script(B, 500)
     world.post("q", b"x")
@@ -59,7 +59,7 @@ def test_a_subscribers_own_schedule_goes_before_the_queues() -> None:
 def test_a_retry_after_longer_than_the_wait_is_obeyed_in_full(as_date: bool) -> None:
     # Given a subscriber that asks for five hours where the schedule says a minute
     world = World()
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(60,)), rules=STANDARD_RULES)
+    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(60,)), rules=STANDARD_RULES)
     asks = formatdate(world.clock.now() / 1000 + 18_000, usegmt=True) if as_date else "18000.5"
     world.sender.script(A, Reply(status_code=429, headers={"retry-after": asks}), 200)
     [message_id] = world.post("q", b"x")
@@ -73,7 +73,7 @@ def test_a_retry_after_longer_than_the_wait_is_obeyed_in_full(as_date: bool) -> 
 
 def test_a_retry_after_beyond_the_messages_life_lets_it_expire() -> None:
     world = World()
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(60, 60)), rules=STANDARD_RULES, expiration=3_600)
+    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(60, 60)), rules=STANDARD_RULES, expiration=3_600)
     world.sender.script(A, Reply(status_code=503, headers={"retry-after": "999999999"}))
     [message_id] = world.post("q", b"x")
     world.run(seconds=3_700)
@@ -96,7 +96,7 @@ def test_without_rules_nothing_that_is_asked_for_is_done() -> None:
 def test_overload_slows_down_and_other_failures_do_not() -> None:
     world = World()
     waits_s = (5, 5, 5, 5, 5, 300)
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=waits_s, spread=(1, 1)), rules=STANDARD_RULES)
+    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=waits_s, spread=(1, 1)), rules=STANDARD_RULES)
     world.sender.script(A, 503, 502, 500, 504, Reply(error_class="timeout"), 429, 200)
     [message_id] = world.post("q", b"x")
     world.run(seconds=DAY_S)
@@ -126,7 +126,7 @@ def test_an_abort_ends_this_delivery_only() -> None:
 def test_a_subscriber_that_is_gone_is_disabled_and_what_is_owed_to_it_ends_in_sight() -> None:
     # Given two subscribers, one of which is gone, and a message that waits for a retry at it
     world = World()
-    world.make_queue("q", subscribers(A, B), retry=Schedule(waits_s=(600, 600)), rules=STANDARD_RULES)
+    world.make_queue("q", subscribers(A, B), retry=RetrySchedule(waits_s=(600, 600)), rules=STANDARD_RULES)
     world.sender.script(A, 500, 410)
     [waiting] = world.post("q", b"1")
     world.run(seconds=10)
@@ -150,7 +150,7 @@ def test_a_subscriber_that_is_gone_is_disabled_and_what_is_owed_to_it_ends_in_si
 
 def test_a_subscriber_that_is_enabled_in_time_gets_what_it_was_owed() -> None:
     world = World()
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(600,)), rules=STANDARD_RULES)
+    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(600,)), rules=STANDARD_RULES)
     world.sender.script(A, 500, 200)
     [message_id] = world.post("q", b"1")
     world.run(seconds=10)
@@ -176,7 +176,7 @@ def test_a_round_goes_on_without_the_subscriber_that_is_gone() -> None:
 def gone(plan: FaultPlan) -> tuple[World, list[str]]:
     """One message to a subscriber that answers 410."""
     world = World(plan)
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(60, 60)), rules=STANDARD_RULES)
+    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(60, 60)), rules=STANDARD_RULES)
     world.sender.script(A, 410)
     accepted: list[str] = []
     with suppress(Crash, HubError):

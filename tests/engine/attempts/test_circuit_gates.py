@@ -28,7 +28,7 @@ from pushhub.engine.model.circuit import Circuit, CircuitState, Health, Subscrib
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Waiting
+from pushhub.engine.ports import BacklogOrder
 
 KEY = SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="s0")
 CIRCUIT = Circuit(failures=3, share=0.5, least=10, window_s=60, probe_s=60)
@@ -501,7 +501,7 @@ def test_what_goes_wrong_with_one_is_told_and_counted_by_kind() -> None:
     bench = Bench()
     bench.store.look_after(KEY)
 
-    def spoiled(key: SubscriberKey, limit: int) -> list[Waiting]:
+    def spoiled(key: SubscriberKey, limit: int) -> list[BacklogOrder]:
         raise ValueError("not a work order")
 
     bench.store.waiting = spoiled  # type: ignore[method-assign]

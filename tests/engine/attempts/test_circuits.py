@@ -20,7 +20,7 @@ from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.subscriber_event import SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Waiting
+from pushhub.engine.ports import BacklogOrder
 
 DEAD, WELL = "https://dead.example/in", "https://well.example/in"
 KEY = SubscriberKey(project=PROJECT, queue="q", queue_uid="uid-q", subscriber_id="s0")
@@ -312,7 +312,7 @@ def test_a_subscriber_that_cannot_be_seen_to_holds_up_no_other(monkeypatch: pyte
         store.add(key, WorkOrder(key=message_key, queue="q"), world.clock.now())
     whole = store.waiting
 
-    def spoiled(key: SubscriberKey, limit: int) -> list[Waiting]:
+    def spoiled(key: SubscriberKey, limit: int) -> list[BacklogOrder]:
         if key.subscriber_id == "bad":
             raise ValueError("not a work order")
         return whole(key, limit)

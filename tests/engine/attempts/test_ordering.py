@@ -15,7 +15,7 @@ from tests.fakes import Crash, Fault, FaultPlan, Reply
 
 from pushhub.base.errors import HubError
 from pushhub.base.ports import PushRequest
-from pushhub.engine.model.backoff import Schedule
+from pushhub.engine.model.backoff import RetrySchedule
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
@@ -46,7 +46,7 @@ def in_order(found: list[tuple[str, int]]) -> bool:
 def test_a_retry_holds_back_what_follows_it_in_its_key_and_nothing_else() -> None:
     # Given a subscriber that fails for one key's first message
     world = World()
-    world.make_queue("q", subscribers(A, B), retry=Schedule(waits_s=(600, 600), spread=(1, 1)))
+    world.make_queue("q", subscribers(A, B), retry=RetrySchedule(waits_s=(600, 600), spread=(1, 1)))
     world.sender.script(A, 500, 200)
     world.post("q", b"1", b"2", b"3", order_key="stuck")
     world.post("q", b"4", b"5", order_key="free")
@@ -67,7 +67,10 @@ def test_what_ends_without_success_lets_the_next_one_go(ends: str) -> None:
     world = World()
     waits = (60,) if ends == "exhausted" else (HOUR_S,) * 50
     world.make_queue(
-        "q", subscribers(A), retry=Schedule(waits_s=waits), expiration=2 * HOUR_S if ends == "expired" else 30 * DAY_S
+        "q",
+        subscribers(A),
+        retry=RetrySchedule(waits_s=waits),
+        expiration=2 * HOUR_S if ends == "expired" else 30 * DAY_S,
     )
     world.sender.script(A, Reply(status_code=500))
     [first] = world.post("q", b"1", order_key="k")
@@ -90,12 +93,12 @@ def test_what_ends_without_success_lets_the_next_one_go(ends: str) -> None:
 
 def test_a_subscriber_that_is_added_later_does_not_wait_for_what_it_was_not_owed() -> None:
     world = World()
-    first = world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(DAY_S,)))
+    first = world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(DAY_S,)))
     world.sender.script(A, 500)
     world.post("q", b"1", order_key="k")
     world.run(seconds=5)
     world.config.delete_queue(first)
-    world.make_queue("q", subscribers(A, B), retry=Schedule(waits_s=(DAY_S,)))
+    world.make_queue("q", subscribers(A, B), retry=RetrySchedule(waits_s=(DAY_S,)))
     world.post("q", b"2", order_key="k")
     world.run(seconds=60)
     assert [each.body for each in world.sender.requests_to(B)] == [b"2"]
@@ -107,7 +110,7 @@ def test_whatever_fails_each_key_arrives_in_its_order(seed: int) -> None:
     chance = random.Random(seed)
     world = World()
     world.make_queue(
-        "q", subscribers(A, B), retry=Schedule(waits_s=(5, 30, 1_000, 3_000, 10_000)), circuit=Circuit(failures=4)
+        "q", subscribers(A, B), retry=RetrySchedule(waits_s=(5, 30, 1_000, 3_000, 10_000)), circuit=Circuit(failures=4)
     )
     world.sender.script(A, *[chance.choice([200, 200, 500, 503]) for _ in range(60)], 200)
     for number in range(25):
@@ -163,7 +166,7 @@ def test_records_say_the_place_in_the_order() -> None:
 def a_line(plan: FaultPlan) -> tuple[World, list[str]]:
     """Five messages of a key to a subscriber that fails now and then."""
     world = World(plan)
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(5, 60, 1_800, 1_800)))
+    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(5, 60, 1_800, 1_800)))
     world.sender.script(A, 500, 200, 200, 503, 200)
     accepted: list[str] = []
     for bodies in ((b"1", b"2"), (b"3",), (b"4", b"5")):
@@ -191,7 +194,7 @@ def test_whatever_call_goes_wrong_nothing_is_lost_and_order_is_kept(slice_: int)
 def test_a_try_by_hand_that_failed_lets_its_message_overtake_nothing() -> None:
     # Given a message that waits behind a failing one, after a manual try that failed
     world = World()
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(HOUR_S,), spread=(1, 1)))
+    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(HOUR_S,), spread=(1, 1)))
     world.sender.script(A, 500, 500, 200)
     world.post("q", b"1", order_key="k")
     world.run(seconds=5)

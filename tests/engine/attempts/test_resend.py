@@ -13,7 +13,7 @@ from tests.fakes import Crash, Fault, FaultPlan, Reply
 from pushhub.base.errors import Forbidden, HubError
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.answer_rules import STANDARD_RULES
-from pushhub.engine.model.backoff import Schedule
+from pushhub.engine.model.backoff import RetrySchedule
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
@@ -37,7 +37,7 @@ def resend(world: World, message_id: str, subscriber_id: str = "s0") -> Delivery
 
 def a_failing_queue(world: World, *waits_s: float) -> str:
     """A queue whose one subscriber fails, and a message that was tried once."""
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=waits_s, spread=(1, 1)))
+    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=waits_s, spread=(1, 1)))
     world.sender.script(A, 500)
     [message_id] = world.post("q", b"x")
     world.run(seconds=5)
@@ -297,7 +297,7 @@ def test_a_subscriber_that_is_disabled_or_removed_is_not_tried(removed: bool) ->
 
 def test_a_410_to_a_try_that_a_person_asked_for_disables_too() -> None:
     world = World()
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(60, 60)), rules=STANDARD_RULES)
+    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(60, 60)), rules=STANDARD_RULES)
     world.sender.script(A, 500, 410)
     [message_id] = world.post("q", b"x")
     world.run(seconds=5)
@@ -436,7 +436,9 @@ def test_the_record_of_what_is_owed_later_is_an_acceptance_of_that_delivery() ->
 def test_a_try_whose_answer_ends_the_automatic_ones_is_told_in_the_error_queue_once(wait_s: int) -> None:
     # Given a delivery that failed, whose next try waits in a queue or in the schedule
     world = World()
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(wait_s,)), rules=STANDARD_RULES, error_queue="failed")
+    world.make_queue(
+        "q", subscribers(A), retry=RetrySchedule(waits_s=(wait_s,)), rules=STANDARD_RULES, error_queue="failed"
+    )
     world.sender.script(A, 500, Reply(status_code=400, headers={"webhook-delivery": "abort-message"}))
     [message_id] = world.post("q", b"x")
     world.run(seconds=5)

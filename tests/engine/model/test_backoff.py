@@ -11,7 +11,7 @@ from pushhub.engine.model.backoff import (
     SCHEDULES,
     Exponential,
     FixedDelay,
-    Schedule,
+    RetrySchedule,
     visibility_seconds,
 )
 from pushhub.engine.model.queue import PushSettings, Subscriber
@@ -41,7 +41,7 @@ def test_it_is_never_early_nor_later_than_sqs_allows(wait_ms: int, held_ms: int)
     assert hidden * 1000 < max(0, min(wait_ms, left_ms)) + 1000
 
 
-def waits(policy: Schedule, jitter: float = 0.5) -> list[float | None]:
+def waits(policy: RetrySchedule, jitter: float = 0.5) -> list[float | None]:
     """Seconds to wait after each failure; None after the last one."""
     found = [policy.wait_ms(tries, jitter) for tries in range(1, (policy.max_tries or 0) + 1)]
     return [None if wait is None else wait / 1000 for wait in found]
@@ -61,12 +61,12 @@ def test_a_published_schedule_waits_as_published(name: str, expected: list[float
 
 
 def test_an_empty_schedule_means_one_try() -> None:
-    assert waits(Schedule(waits_s=())) == [None]
+    assert waits(RetrySchedule(waits_s=())) == [None]
 
 
 @given(wait_s=st.floats(0, 10**6), jitter=st.floats(0, 1), least=st.floats(0, 2), more=st.floats(0, 2))
 def test_a_wait_stays_within_its_spread(wait_s: float, jitter: float, least: float, more: float) -> None:
-    wait_ms = Schedule(waits_s=(wait_s,), spread=(least, least + more)).wait_ms(1, jitter)
+    wait_ms = RetrySchedule(waits_s=(wait_s,), spread=(least, least + more)).wait_ms(1, jitter)
     assert wait_ms is not None
     assert wait_s * least * 1000 - 1 <= wait_ms <= wait_s * (least + more) * 1000 + 1
 
@@ -74,17 +74,17 @@ def test_a_wait_stays_within_its_spread(wait_s: float, jitter: float, least: flo
 @pytest.mark.parametrize(("least", "greatest"), [(-0.1, 1), (1.1, 1)])
 def test_a_spread_that_makes_no_sense_is_refused(least: float, greatest: float) -> None:
     with pytest.raises(ValueError, match="smaller factor"):
-        Schedule(waits_s=(1,), spread=(least, greatest))
+        RetrySchedule(waits_s=(1,), spread=(least, greatest))
 
 
 def test_a_negative_wait_is_refused() -> None:
     with pytest.raises(ValueError, match="must not be negative"):
-        Schedule(waits_s=(1, -1))
+        RetrySchedule(waits_s=(1, -1))
 
 
 def test_the_policy_is_the_subscribers_or_the_queues_or_a_number_of_retries() -> None:
     # Given a queue with two subscribers, one with a policy of its own
-    own, of_queue = Schedule(waits_s=(1,)), Schedule(waits_s=(2, 3))
+    own, of_queue = RetrySchedule(waits_s=(1,)), RetrySchedule(waits_s=(2, 3))
     theirs = Subscriber(subscriber_id="a", name="", url="https://a.example", retry=own)
     plain = Subscriber(subscriber_id="b", name="", url="https://b.example")
     push = PushSettings(subscribers=(theirs, plain), retries=4, retries_delay=9, retry=of_queue)

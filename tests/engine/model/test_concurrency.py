@@ -262,7 +262,7 @@ def test_what_a_prompt_one_earned_elsewhere_is_known_here_until_it_is_slow() -> 
 def tried_at_once(known: ConcurrencyLimits, key: Addressee, now: int, **how: bool) -> int:
     """Begin as many attempts as possible in the subscriber's turn; returns their number."""
     count = 0
-    while known.admits(key, now, leased=True, roomy=True, **how):
+    while known.admits(key, now, leased=True, spare_threads=True, **how):
         known.begin(key, now)
         count += 1
     return count
@@ -294,7 +294,7 @@ def test_one_that_is_met_and_hangs_has_one_attempt_at_a_time_as_soon_as_that_is_
     assert tried_at_once(known, ONE, 0) == concurrency.MET_WITH
     # When it has not answered for five seconds, then nothing more begins, though some are over
     known.end(ONE, 0, 100, answered=None)
-    assert not known.admits(ONE, SLOW_MS + 1, leased=True, roomy=True)
+    assert not known.admits(ONE, SLOW_MS + 1, leased=True, spare_threads=True)
     # And when the others have not been answered in time, then one at a time does
     for _ in range(concurrency.MET_WITH - 1):
         known.end(ONE, 0, times_out, answered=False)

@@ -18,12 +18,12 @@ from pushhub.engine.model.actions import (
     Arrange,
     Await,
     Begin,
+    Completions,
     Count,
     Delete,
     GiveBack,
     Glance,
     Granted,
-    Happened,
     Hold,
     Keep,
     Look,
@@ -54,9 +54,9 @@ from pushhub.engine.model.run import (
     MOST_ASIDE_MS,
     REFILL_AFTER_MS,
     Lane,
+    OrderVerdict,
     Run,
     Running,
-    Verdict,
 )
 from pushhub.engine.model.work import WorkOrder
 
@@ -158,16 +158,16 @@ class Played:
         self.leases.remove(each.lease)
         return False
 
-    def _await(self, _: Await) -> Happened:
+    def _await(self, _: Await) -> Completions:
         if self.silent_ms:
             self.now += self.silent_ms.pop(0)
-            return Happened({})
+            return Completions({})
         ended = {
             number: self.follow.get(received.order.key.message_id, DONE) for number, received in self.begun.items()
         }
         self.begun = {}
         over, self.heard = self.receives > self.heard, self.receives
-        return Happened(ended, self.more.pop(0) if over and self.more else [], over=over)
+        return Completions(ended, self.more.pop(0) if over and self.more else [], over=over)
 
     @property
     def receives(self) -> int:
@@ -237,28 +237,32 @@ def nothing(_: Played) -> None:
 @pytest.mark.parametrize(
     ("lane", "given", "left_ms", "verdict"),
     [
-        (Lane.BESIDE, nothing, 10**6, Verdict.BEGIN),
-        (Lane.BESIDE, busy, 10**6, Verdict.WAIT),
-        (Lane.BESIDE, full, 10**6, Verdict.WAIT),
-        (Lane.BESIDE, shared, 10**6, Verdict.WAIT),
-        (Lane.BESIDE, slow, 10**6, Verdict.SLOW_LANE),
-        (Lane.BESIDE, limited, 10**6, Verdict.LEASE),
-        (Lane.SLOW, nothing, 10**6, Verdict.LEASE),
-        (Lane.NONE, nothing, 10**6, Verdict.BEGIN),
-        (Lane.NONE, slow, 10**6, Verdict.BEGIN),
-        (Lane.NONE, slow, SHORT_ATTEMPT_MS - 1, Verdict.PUT_ASIDE),
-        (Lane.NONE, slow, SHORT_ATTEMPT_MS, Verdict.BEGIN),
+        (Lane.BESIDE, nothing, 10**6, OrderVerdict.BEGIN),
+        (Lane.BESIDE, busy, 10**6, OrderVerdict.WAIT),
+        (Lane.BESIDE, full, 10**6, OrderVerdict.WAIT),
+        (Lane.BESIDE, shared, 10**6, OrderVerdict.WAIT),
+        (Lane.BESIDE, slow, 10**6, OrderVerdict.SLOW_LANE),
+        (Lane.BESIDE, limited, 10**6, OrderVerdict.LEASE),
+        (Lane.SLOW, nothing, 10**6, OrderVerdict.LEASE),
+        (Lane.NONE, nothing, 10**6, OrderVerdict.BEGIN),
+        (Lane.NONE, slow, 10**6, OrderVerdict.BEGIN),
+        (Lane.NONE, slow, SHORT_ATTEMPT_MS - 1, OrderVerdict.PUT_ASIDE),
+        (Lane.NONE, slow, SHORT_ATTEMPT_MS, OrderVerdict.BEGIN),
     ],
 )
-def test_what_becomes_of_an_order(lane: Lane, given: Callable[[Played], None], left_ms: int, verdict: Verdict) -> None:
+def test_what_becomes_of_an_order(
+    lane: Lane, given: Callable[[Played], None], left_ms: int, verdict: OrderVerdict
+) -> None:
     played = Played(lane=lane)
     given(played)
     played.run.tick(NOW, left_ms)
     assert played.run.verdict(Loaded(an_order(), None), several=True) is verdict
 
 
-@pytest.mark.parametrize(("left_ms", "verdict"), [(2 * LONG_MS - 1, Verdict.PUT_ASIDE), (2 * LONG_MS, Verdict.BEGIN)])
-def test_a_long_run_attempts_a_slow_one_only_if_there_is_time_for_two(left_ms: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("left_ms", "verdict"), [(2 * LONG_MS - 1, OrderVerdict.PUT_ASIDE), (2 * LONG_MS, OrderVerdict.BEGIN)]
+)
+def test_a_long_run_attempts_a_slow_one_only_if_there_is_time_for_two(left_ms: int, verdict: OrderVerdict) -> None:
     played = Played(longest_ms=LONG_MS)
     slow(played)
     played.run.tick(NOW, left_ms)
@@ -269,9 +273,9 @@ def test_a_listed_subscriber_holds_up_others_until_that_is_over_and_a_poll_never
     played = Played(lane=Lane.BESIDE, listed={("p", "u", "s"): NOW + 1})
     polled = replace(opening(message(), "s"), update_url="https://a.example/status")
     for now, stored, verdict in (
-        (NOW, None, Verdict.SLOW_LANE),
-        (NOW + 1, None, Verdict.BEGIN),
-        (NOW, polled, Verdict.BEGIN),
+        (NOW, None, OrderVerdict.SLOW_LANE),
+        (NOW + 1, None, OrderVerdict.BEGIN),
+        (NOW, polled, OrderVerdict.BEGIN),
     ):
         played.run.tick(now, 10**6)
         assert played.run.verdict(Loaded(an_order(), stored), several=False) is verdict
@@ -284,7 +288,7 @@ def test_an_order_from_the_backlog_of_a_lease_here_goes_back_there_and_nowhere_e
     lease.entries["place"] = [an_order().order]
     played.leases.add(lease)
     loaded = Loaded(replace(an_order(), place="place"), None)
-    assert played.run.verdict(loaded, several=False) is Verdict.TAKE_BACK
+    assert played.run.verdict(loaded, several=False) is OrderVerdict.TAKE_BACK
 
 
 # -- a run from its first order to its last
@@ -553,9 +557,13 @@ def test_a_run_receives_only_what_it_has_time_for(longest_ms: int, left_ms: int,
 def test_a_run_that_could_not_receive_does_not_try_again() -> None:
     # Given an attempt that takes long, while the queue cannot be asked
     played = Played(an_order())
-    happens = [(REFILL_AFTER_MS, Happened({})), (0, Happened({}, None, over=True)), (REFILL_AFTER_MS, Happened({}))]
+    happens = [
+        (REFILL_AFTER_MS, Completions({})),
+        (0, Completions({}, None, over=True)),
+        (REFILL_AFTER_MS, Completions({})),
+    ]
 
-    def await_(each: Await) -> Happened:
+    def await_(each: Await) -> Completions:
         if not happens:
             return played._await(each)
         silent_ms, happened = happens.pop(0)

@@ -15,7 +15,7 @@ from tests.fakes.tokens import FakeTokens
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.oauth import POST, Grant
 from pushhub.base.ports import PushRequest
-from pushhub.engine.security.oauth import NoToken, TokenOwner, Tokens, TokenState
+from pushhub.engine.security.oauth import AccessTokens, NoToken, TokenOwner, TokenState
 
 URL = "https://login.example/token"
 GRANT = Grant(token_url=URL, method=POST, client_id="c", secret="s", revision="1")
@@ -39,7 +39,7 @@ class Environments:
         self.telemetry = FakeTelemetry()
         self.answer()
 
-    def answer(self, *, token: str = "t", takes_ms: int = 0, meanwhile: Tokens | None = None) -> None:
+    def answer(self, *, token: str = "t", takes_ms: int = 0, meanwhile: AccessTokens | None = None) -> None:
         """Have the token server give a token, and somebody else ask for one while it does."""
 
         def ask(_: PushRequest) -> None:
@@ -52,13 +52,13 @@ class Environments:
         body = json.dumps({"access_token": token, "token_type": "Bearer", "expires_in": 3600}).encode()
         self.sender.script(URL, Reply(status_code=200, body=body, takes_ms=takes_ms, meanwhile=ask))
 
-    def make(self) -> Tokens:
+    def make(self) -> AccessTokens:
         """Another environment."""
-        return Tokens(
+        return AccessTokens(
             store=self.store, sender=self.sender, vault=FakeVault(), clock=self.clock, telemetry=self.telemetry
         )
 
-    def token(self, tokens: Tokens, *, grant: Grant = GRANT) -> str:
+    def token(self, tokens: AccessTokens, *, grant: Grant = GRANT) -> str:
         """A token, by a caller that can wait for so long."""
         return tokens.token(OWNER, grant, allowed=(), until=self.clock.now() + WAITS_MS)
 

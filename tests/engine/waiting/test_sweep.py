@@ -8,7 +8,7 @@ import pytest
 from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import Reply
 
-from pushhub.engine.model.backoff import Schedule
+from pushhub.engine.model.backoff import RetrySchedule
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.project import Project
@@ -278,7 +278,7 @@ def test_what_waits_on_its_subscriber_or_in_its_order_is_not_lost() -> None:
     # Given messages in the backlog of a dead subscriber, and some that wait behind another one of their ordering key
     world = World()
     world.make_queue("dead", subscribers(A), retries=50, circuit=Circuit(failures=2), expiration=DAY)
-    world.make_queue("ordered", subscribers(B), retry=Schedule(waits_s=(5 * HOUR, 60)), expiration=DAY)
+    world.make_queue("ordered", subscribers(B), retry=RetrySchedule(waits_s=(5 * HOUR, 60)), expiration=DAY)
     world.sender.script(A, 500)
     world.sender.script(B, 500, 200)
     world.post("dead", b"1", b"2", b"3", b"4")

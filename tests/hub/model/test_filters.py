@@ -15,7 +15,7 @@ from pushhub.base.errors import TooMuchWork
 from pushhub.base.patterns import Pattern
 from pushhub.base.steps import Steps
 from pushhub.hub.model import filters as filters_module
-from pushhub.hub.model.filters import PATTERN_STEPS, Filter, MatchRule, Operator, passes
+from pushhub.hub.model.filters import PATTERN_STEPS, Filter, FilterOperator, MatchRule, passes
 
 
 def message(**order: Any) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def message(**order: Any) -> dict[str, Any]:
 
 
 def accepts(operator: str, value: str, found: Any, rule: str = "all") -> bool:
-    one = Filter(path="payload.order.field", operator=Operator(operator), value=value, match_rule=MatchRule(rule))
+    one = Filter(path="payload.order.field", operator=FilterOperator(operator), value=value, match_rule=MatchRule(rule))
     return one.accepts(message(field=found))
 
 
@@ -80,25 +80,25 @@ def test_operators(operator: str, value: str, found: Any, fits: bool) -> None:
 
 def test_all_is_the_default_and_any_needs_one() -> None:
     skus = message(items=[{"sku": "A-1"}, {"sku": "B-2"}])
-    one = {"path": "payload.order.items.*.sku", "operator": Operator.BEGIN, "value": "A"}
+    one = {"path": "payload.order.items.*.sku", "operator": FilterOperator.BEGIN, "value": "A"}
     assert not Filter(**one).accepts(skus)  # type: ignore[arg-type]
     assert Filter(**one, match_rule=MatchRule.ANY).accepts(skus)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("operator", list(Operator))
+@pytest.mark.parametrize("operator", list(FilterOperator))
 @pytest.mark.parametrize("rule", list(MatchRule))
-def test_a_path_that_leads_nowhere_fits_neq_and_empty_only(operator: Operator, rule: MatchRule) -> None:
+def test_a_path_that_leads_nowhere_fits_neq_and_empty_only(operator: FilterOperator, rule: MatchRule) -> None:
     one = Filter(path="payload.order.nothing.*.here", operator=operator, value="x", match_rule=rule)
-    assert one.accepts(message(field=1)) is (operator in (Operator.NEQ, Operator.EMPTY))
+    assert one.accepts(message(field=1)) is (operator in (FilterOperator.NEQ, FilterOperator.EMPTY))
 
 
 def test_filters_reach_every_field_of_the_message() -> None:
-    assert Filter(path="message", operator=Operator.EQ, value="order:new").accepts(message())
+    assert Filter(path="message", operator=FilterOperator.EQ, value="order:new").accepts(message())
 
 
 def test_several_filters_must_all_pass() -> None:
-    complete = Filter(path="payload.order.status", operator=Operator.EQ, value="complete")
-    large = Filter(path="payload.order.total", operator=Operator.GT, value="100")
+    complete = Filter(path="payload.order.status", operator=FilterOperator.EQ, value="complete")
+    large = Filter(path="payload.order.total", operator=FilterOperator.GT, value="100")
     assert passes([complete, large], message(status="complete", total=101))
     assert not passes([complete, large], message(status="complete", total=99))
     assert passes([], message())
@@ -113,9 +113,9 @@ def test_patterns_are_looked_at_last_and_all_must_fit(monkeypatch: pytest.Monkey
         return Pattern(text)
 
     monkeypatch.setattr(filters_module, "Pattern", counted)
-    patterns = [Filter(path="message", operator=Operator.MATCH, value=value) for value in ("^order", "new$")]
-    complete = Filter(path="payload.order.status", operator=Operator.EQ, value="complete")
-    nowhere = Filter(path="payload.none", operator=Operator.MATCH, value="x")
+    patterns = [Filter(path="message", operator=FilterOperator.MATCH, value=value) for value in ("^order", "new$")]
+    complete = Filter(path="payload.order.status", operator=FilterOperator.EQ, value="complete")
+    nowhere = Filter(path="payload.none", operator=FilterOperator.MATCH, value="x")
     # Then they are compiled if everything else passes, and only then
     assert not passes([*patterns, complete], message(status="cart"))
     assert not passes([*patterns, nowhere], message(status="complete"))
@@ -128,7 +128,7 @@ def test_patterns_are_looked_at_last_and_all_must_fit(monkeypatch: pytest.Monkey
 def test_patterns_and_long_texts_have_a_budget_of_their_own_that_all_share() -> None:
     # Given a message that is long, and a pattern that takes at worst somewhat more than half of the steps for it
     long = message(field=["a" * 10_000] * 20)
-    one = Filter(path="payload.order.field.*", operator=Operator.MATCH, value="(a|b)*a(a|b){13}$")
+    one = Filter(path="payload.order.field.*", operator=FilterOperator.MATCH, value="(a|b)*a(a|b){13}$")
     assert PATTERN_STEPS / 2 < 20 * Pattern(one.value).instructions * 10_000 / 64 < PATTERN_STEPS
     # Then it can be used once
     assert passes([one], long)
@@ -142,7 +142,7 @@ FILTERS = st.lists(
     st.builds(
         Filter,
         path=st.lists(SEGMENTS, max_size=8).map(lambda drawn: ".".join(["payload", *drawn])),
-        operator=st.sampled_from([each for each in Operator if each is not Operator.MATCH]),
+        operator=st.sampled_from([each for each in FilterOperator if each is not FilterOperator.MATCH]),
         value=st.sampled_from(["x", "1", ""]),
         match_rule=st.sampled_from(MatchRule),
     ),
@@ -171,7 +171,7 @@ def test_a_search_for_the_most_work_finds_none_that_is_not_counted(filters: list
 def test_a_value_that_is_too_large_to_be_written_as_json_is_not_written() -> None:
     # Given a list whose last value could not be written at all
     large = {"payload": [0.5] * 100_000 + [object()]}
-    one = Filter(path="payload", operator=Operator.NEQ, value="y")
+    one = Filter(path="payload", operator=FilterOperator.NEQ, value="y")
     # Then it is refused before that is noticed
     with pytest.raises(TooMuchWork):
         passes([one], large)
@@ -179,7 +179,7 @@ def test_a_value_that_is_too_large_to_be_written_as_json_is_not_written() -> Non
 
 def test_filters_that_take_too_many_steps_are_told_of() -> None:
     large = {"payload": [["x"] * 100] * 100}
-    some = [Filter(path=f"payload.*.*{'.x' * count}", operator=Operator.NEQ, value="y") for count in range(50)]
+    some = [Filter(path=f"payload.*.*{'.x' * count}", operator=FilterOperator.NEQ, value="y") for count in range(50)]
     assert passes(some[:1], large)
     with pytest.raises(TooMuchWork):
         passes(some[:1] * 50, large)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pushhub.base.verdict import Answer
-from pushhub.hub.model.filters import Filter, Operator
+from pushhub.hub.model.filters import Filter, FilterOperator
 from pushhub.hub.model.integration import EndpointDescription
 from pushhub.hub.model.mapping import ServiceOptions
 from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, description_url, read_description
@@ -60,7 +60,7 @@ def test_a_real_description() -> None:
     assert confirmation.recommends.messages == ("order:new", "order:updated")
     assert confirmation.recommends.identifiers == (("order_number", "payload.order.number"),)
     assert confirmation.recommends.filters == (
-        Filter(path="payload.order.status", operator=Operator.EQ, value="complete"),
+        Filter(path="payload.order.status", operator=FilterOperator.EQ, value="complete"),
     )
     assert confirmation.description["produces"] == MANDRILL["services"][0]["produces"]
     assert feed.required

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pushhub.base.patterns import Pattern
-from pushhub.hub.model.filters import Filter, MatchRule, Operator
+from pushhub.hub.model.filters import Filter, FilterOperator, MatchRule
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.wire import mapping as mapping_module
-from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.fields import CheckedFields, InvalidObject
 from pushhub.hub.wire.mapping import mapping_view, read_filters, read_mapping
 
 FRESH = ServiceMapping(mapping_id="5" * 24, name="", url="", token="", messages=())
@@ -31,12 +31,12 @@ FULL: dict[str, Any] = {
 
 def errors_of(fields: dict[str, Any], mapping: ServiceMapping = FRESH) -> dict[str, list[str]]:
     with pytest.raises(InvalidObject) as caught:
-        read_mapping(Fields(fields), mapping)
+        read_mapping(CheckedFields(fields), mapping)
     return caught.value.errors
 
 
 def test_a_whole_mapping() -> None:
-    assert read_mapping(Fields(FULL), FRESH) == ServiceMapping(
+    assert read_mapping(CheckedFields(FULL), FRESH) == ServiceMapping(
         mapping_id="5" * 24,
         name="acme.receive",
         url="http://ep.example/receive",
@@ -44,14 +44,14 @@ def test_a_whole_mapping() -> None:
         messages=("order:new", "order:updated"),
         parameter_ids=("a" * 24,),
         identifiers={"order_number": "payload.order.number"},
-        filters=(Filter(path="payload.order.status", operator=Operator.EQ, value="complete"),),
+        filters=(Filter(path="payload.order.status", operator=FilterOperator.EQ, value="complete"),),
         options=ServiceOptions(retries_allowed=True, retry_base=5, retry_cap=60, max_attempts=9),
     )
 
 
 def test_the_admin_client_sends_filters_and_identifiers_as_json_text_inside() -> None:
     sent = {**FULL, "filters": json.dumps(FULL["filters"]), "identifiers": json.dumps(FULL["identifiers"])}
-    assert read_mapping(Fields(sent), FRESH) == read_mapping(Fields(FULL), FRESH)
+    assert read_mapping(CheckedFields(sent), FRESH) == read_mapping(CheckedFields(FULL), FRESH)
 
 
 def test_a_web_form_sends_everything_as_text() -> None:
@@ -64,17 +64,17 @@ def test_a_web_form_sends_everything_as_text() -> None:
         "options": {"retries_allowed": "false", "retry_base": "5", "retry_cap": "60"},
         "enabled": "1",
     }
-    read = read_mapping(Fields(sent), FRESH)
+    read = read_mapping(CheckedFields(sent), FRESH)
     assert read.messages == ("order:new",)
-    assert read.filters == (Filter(path="message", operator=Operator.PRESENT),)
+    assert read.filters == (Filter(path="message", operator=FilterOperator.PRESENT),)
     assert read.options == ServiceOptions(retries_allowed=False, retry_base=5, retry_cap=60)
     assert (read.enabled, read.parameter_ids, read.identifiers) == (True, (), {})
 
 
 def test_what_is_not_sent_stays() -> None:
-    stored = read_mapping(Fields(FULL), FRESH)
-    assert read_mapping(Fields({}), stored) == stored
-    changed = read_mapping(Fields({"enabled": False, "options": {"retry_cap": 600}, "filters": []}), stored)
+    stored = read_mapping(CheckedFields(FULL), FRESH)
+    assert read_mapping(CheckedFields({}), stored) == stored
+    changed = read_mapping(CheckedFields({"enabled": False, "options": {"retry_cap": 600}, "filters": []}), stored)
     assert (changed.enabled, changed.filters) == (False, ())
     assert changed.options == ServiceOptions(retries_allowed=True, retry_base=5, retry_cap=600, max_attempts=9)
 
@@ -136,7 +136,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_the_view_holds_the_filters_in_both_spellings() -> None:
-    view = mapping_view(read_mapping(Fields(FULL), FRESH), "store1")
+    view = mapping_view(read_mapping(CheckedFields(FULL), FRESH), "store1")
     assert view["id"] == "5" * 24
     assert view["store_id"] == "store1"
     assert view["filters"] == view["formatted_filters"] == FULL["filters"]
@@ -145,9 +145,9 @@ def test_the_view_holds_the_filters_in_both_spellings() -> None:
 
 def test_numbers_in_filters_become_text_as_comparisons_need_it() -> None:
     read = read_mapping(
-        Fields({**FULL, "filters": [{"path": "a", "operator": "gt", "value": 5, "match_rule": "any"}]}), FRESH
+        CheckedFields({**FULL, "filters": [{"path": "a", "operator": "gt", "value": 5, "match_rule": "any"}]}), FRESH
     )
-    assert read.filters == (Filter(path="a", operator=Operator.GT, value="5", match_rule=MatchRule.ANY),)
+    assert read.filters == (Filter(path="a", operator=FilterOperator.GT, value="5", match_rule=MatchRule.ANY),)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_numbers_in_filters_become_text_as_comparisons_need_it() -> None:
 )
 def test_the_patterns_of_a_mapping_are_checked_one_by_one_and_together(value: str, count: int, why: list[str]) -> None:
     # Given filters with patterns
-    fields = Fields({"filters": [{"path": "payload.a", "operator": "match", "value": value}] * count})
+    fields = CheckedFields({"filters": [{"path": "payload.a", "operator": "match", "value": value}] * count})
     # When they are read, then what is wrong is said
     read_filters(fields)
     with pytest.raises(InvalidObject) as refused:
@@ -180,5 +180,5 @@ def test_unusable_patterns_are_not_compiled_for_ever(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(mapping_module, "Pattern", counted)
     costly = {"path": "payload.a", "operator": "match", "value": r"\pL{1000}" + "x" * 490}
     # When they are read, then one is compiled
-    read_filters(Fields({"filters": [costly] * 50}))
+    read_filters(CheckedFields({"filters": [costly] * 50}))
     assert len(compiled) == 1

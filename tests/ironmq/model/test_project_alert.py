@@ -11,9 +11,9 @@ from pushhub.ironmq.model.project_alert import (
     CALM_MS,
     MINUTE_MS,
     SAMPLES,
+    AlertEvent,
     Counts,
     Format,
-    Happened,
     Measure,
     ProjectAlert,
     judged,
@@ -108,7 +108,7 @@ def test_a_failure_rate_needs_some_attempts_or_no_failure(counts: Counts, rate: 
 
 
 def test_an_alert_fires_once_and_is_resolved_once_it_has_been_calm() -> None:
-    alert, told = ALERT, list[tuple[int, Happened]]()
+    alert, told = ALERT, list[tuple[int, AlertEvent]]()
 
     def look(minute: int, value: int | None) -> None:
         nonlocal alert
@@ -121,7 +121,7 @@ def test_an_alert_fires_once_and_is_resolved_once_it_has_been_calm() -> None:
 
     for minute, value in enumerate([0, 9, None, 10, 99, None, 10]):
         look(minute, value)
-    assert told == [(3, Happened.FIRING)]
+    assert told == [(3, AlertEvent.FIRING)]
     assert alert.state.firing_since == START + 3 * MINUTE_MS
     # A value that varies tells nothing more, for hours
     for minute in range(7, 307):
@@ -133,7 +133,7 @@ def test_an_alert_fires_once_and_is_resolved_once_it_has_been_calm() -> None:
         look(minute, 0 if minute % 2 == 0 else None)
     assert len(told) == 1
     look(310 + calm, 0)
-    assert told[1:] == [(310 + calm, Happened.RESOLVED)]
+    assert told[1:] == [(310 + calm, AlertEvent.RESOLVED)]
     assert alert.state.firing_since == 0
 
 
@@ -141,5 +141,5 @@ def test_a_test_changes_nothing_else() -> None:
     firing = judged(ALERT, 10, START)
     tested = to_test(replace(firing, state=replace(firing.state, pending=None)), START + 5)
     assert tested.state.pending is not None
-    assert (tested.state.pending.happened, tested.state.pending.number) == (Happened.TEST, 2)
+    assert (tested.state.pending.happened, tested.state.pending.number) == (AlertEvent.TEST, 2)
     assert tested.state.firing_since == firing.state.firing_since

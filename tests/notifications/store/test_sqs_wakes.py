@@ -14,10 +14,10 @@ from tests.notifications.store import aws_notifications as aws
 
 from pushhub.base.errors import Unavailable
 from pushhub.notifications.model.topic import Topic
-from pushhub.notifications.ports import Wake
+from pushhub.notifications.ports import WakeUp
 from pushhub.notifications.store.sqs_wakes import SqsWakeQueue, decode_wake, encode_wake
 
-WAKE = Wake(topic=Topic(project="p", name="orders"), subscriber="ü app", subscriber_uid="abc", version=3)
+WAKE = WakeUp(topic=Topic(project="p", name="orders"), subscriber="ü app", subscriber_uid="abc", version=3)
 
 
 def received(sqs: Any, url: str) -> list[Any]:
@@ -80,7 +80,7 @@ def test_a_queue_that_does_not_answer_is_unavailable_but_deferring_never_fails()
 
 @given(st.text(), st.text(), st.text(), st.booleans(), st.integers(0))
 def test_a_wake_up_reads_back(project: str, name: str, subscriber: str, volatile: bool, version: int) -> None:
-    wake = Wake(
+    wake = WakeUp(
         topic=Topic(project=project, name=name, non_persistent=volatile),
         subscriber=subscriber,
         subscriber_uid="u",

@@ -24,7 +24,7 @@ from pushhub.notifications.wire.errors import (
 from pushhub.notifications.wire.publish import Draft, parse_drafts
 from pushhub.notifications.wire.requests import parse_token_request
 from pushhub.notifications.wire.subscriptions import (
-    Page,
+    PageRequest,
     Selection,
     parse_deletion,
     parse_page,
@@ -133,7 +133,7 @@ def test_pages_link_to_each_other_and_count_on_request() -> None:
 
 
 def test_the_page_after_the_last_is_empty() -> None:
-    answer = print_collection(rules(2), Selection(), Page(number=2, with_elements=True), BASE)
+    answer = print_collection(rules(2), Selection(), PageRequest(number=2, with_elements=True), BASE)
     assert answer["subscriptions"] == []
     assert answer["statistics"] == {"currentPage": 2, "pageSize": 5, "totalElements": 2}
     assert "next" not in answer

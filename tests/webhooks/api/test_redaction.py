@@ -12,7 +12,7 @@ from tests.engine.world import PROJECT
 from tests.fakes import Reply
 from tests.webhooks.world import WebhooksWorld
 
-from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.model.redaction import WITHHELD
 
 URL = "https://a.example/in"
@@ -78,7 +78,7 @@ def test_a_repeated_request_is_answered_without_what_is_withheld(world: Webhooks
 )
 def test_of_an_answer_the_rest_is_stored(world: WebhooksWorld, answer: bytes, kept: str) -> None:
     app, endpoint, _ = delivered(world, answer)
-    [attempt] = world.ports.attempt_log.attempts(PROJECT, endpoint, Span())
+    [attempt] = world.ports.attempt_log.attempts(PROJECT, endpoint, KeyRange())
     assert attempt.response == kept
     assert world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"][0]["response"] == kept
 

@@ -9,7 +9,7 @@ from tests.fakes.webhook_tasks import FakePortalFrames, FakePortalTokens
 
 from pushhub.webhooks.applications.portal import Portal
 from pushhub.webhooks.model.application import Application, ApplicationFields
-from pushhub.webhooks.model.ids import Kind, new_id
+from pushhub.webhooks.model.ids import IdPrefix, new_id
 from pushhub.webhooks.model.portal import EVERYTHING, Capability, PortalAsk, capability_for, portal_token
 from pushhub.webhooks.model.refusals import Unprocessable
 from pushhub.webhooks.wire.fields import Fields
@@ -22,7 +22,7 @@ NOW = CLOCK.now()
 def app(**more: object) -> Application:
     return Application(
         project=PROJECT,
-        app_id=new_id(Kind.APPLICATION, NOW),
+        app_id=new_id(IdPrefix.APPLICATION, NOW),
         fields=ApplicationFields(name="a"),
         created_at=NOW,
         updated_at=NOW,

@@ -13,7 +13,7 @@ from tests.webhooks.world import WebhooksWorld
 
 from pushhub.webhooks.model import page as pages
 from pushhub.webhooks.model.ids import time_of
-from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of, taken
+from pushhub.webhooks.model.page import KeyRange, Page, Window, page_of, span_of, taken
 
 URL = "https://a.example/in"
 
@@ -113,7 +113,7 @@ def test_the_attempts_for_a_message_are_found_without_reading_what_lies_between(
     log, asked = world.ports.message_log, []
     real = log.attempts
 
-    def attempts(project: str, endpoint: str, span: Span, *, engine_id: str | None = None) -> Any:
+    def attempts(project: str, endpoint: str, span: KeyRange, *, engine_id: str | None = None) -> Any:
         asked.append(time_of(span.below or "") - time_of(span.above or ""))
         return real(project, endpoint, span, engine_id=engine_id)
 

@@ -7,22 +7,22 @@ from hypothesis import strategies as st
 from tests.fakes.clock import START_MS
 
 from pushhub.base.ids import MessageIds
-from pushhub.webhooks.model.ids import Kind, attempt_id, engine_id, first_id, is_id, message_id, new_id, time_of
+from pushhub.webhooks.model.ids import IdPrefix, attempt_id, engine_id, first_id, is_id, message_id, new_id, time_of
 
 TIMES = st.integers(min_value=1_577_836_801_000, max_value=3_000_000_000_000)
 
 
 @given(TIMES)
 def test_an_id_has_its_form_and_carries_its_time(at: int) -> None:
-    made = new_id(Kind.APPLICATION, at)
-    assert is_id(Kind.APPLICATION, made)
+    made = new_id(IdPrefix.APPLICATION, at)
+    assert is_id(IdPrefix.APPLICATION, made)
     assert 0 <= at - time_of(made) < 4
 
 
 @given(TIMES, st.integers(min_value=4, max_value=10**9))
 def test_ids_sort_as_their_times(at: int, later: int) -> None:
-    first, second = (new_id(Kind.ENDPOINT, each) for each in (at, at + later))
-    assert first_id(Kind.ENDPOINT, at) <= first < first_id(Kind.ENDPOINT, at + later) <= second
+    first, second = (new_id(IdPrefix.ENDPOINT, each) for each in (at, at + later))
+    assert first_id(IdPrefix.ENDPOINT, at) <= first < first_id(IdPrefix.ENDPOINT, at + later) <= second
 
 
 @given(TIMES, st.integers(min_value=0, max_value=8191))
@@ -51,4 +51,4 @@ def test_an_attempts_id_is_the_same_each_time() -> None:
     first = attempt_id("1", "ep_1", 1, START_MS)
     assert first == attempt_id("1", "ep_1", 1, START_MS)
     assert first != attempt_id("1", "ep_1", 2, START_MS)
-    assert is_id(Kind.ATTEMPT, first)
+    assert is_id(IdPrefix.ATTEMPT, first)

@@ -23,7 +23,7 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
-from pushhub.webhooks.model.ids import Kind, message_id, new_id
+from pushhub.webhooks.model.ids import IdPrefix, message_id, new_id
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, queue_of
 from pushhub.webhooks.operational.operational import MOST_A_MINUTE, Operational
 
@@ -47,7 +47,7 @@ class World:
         )
         made = Application(
             project=PROJECT,
-            app_id=new_id(Kind.APPLICATION, NOW),
+            app_id=new_id(IdPrefix.APPLICATION, NOW),
             fields=ApplicationFields(name="a", uid="acme"),
             created_at=NOW,
             updated_at=NOW,
@@ -56,7 +56,7 @@ class World:
         self.endpoint = Endpoint(
             project=PROJECT,
             app_id=self.app.app_id,
-            endpoint_id=new_id(Kind.ENDPOINT, NOW),
+            endpoint_id=new_id(IdPrefix.ENDPOINT, NOW),
             fields=EndpointFields(url="https://a.example/", uid="crm"),
             reach=Reach.PROJECT,
             created_at=NOW,

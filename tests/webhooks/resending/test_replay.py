@@ -20,10 +20,10 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
-from pushhub.webhooks.model.ids import Kind, message_id, new_id
+from pushhub.webhooks.model.ids import IdPrefix, message_id, new_id
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, queue_of
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
-from pushhub.webhooks.model.page import Span, taken
+from pushhub.webhooks.model.page import KeyRange, taken
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.resending.replay import BATCH, Counting, Erasing, Replay
 from pushhub.webhooks.resending.tasks import Tasks, Worker
@@ -43,7 +43,7 @@ class World:
         now = self.began
         made = Application(
             project=PROJECT,
-            app_id=new_id(Kind.APPLICATION, now),
+            app_id=new_id(IdPrefix.APPLICATION, now),
             fields=ApplicationFields(name="a"),
             created_at=now,
             updated_at=now,
@@ -52,7 +52,7 @@ class World:
         endpoint = Endpoint(
             project=PROJECT,
             app_id=self.app.app_id,
-            endpoint_id=new_id(Kind.ENDPOINT, now),
+            endpoint_id=new_id(IdPrefix.ENDPOINT, now),
             fields=EndpointFields(url="https://a.example/", **fields),
             reach=Reach.PROJECT,
             created_at=now,
@@ -127,7 +127,7 @@ class World:
             manual=manual,
         )
 
-    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
+    def messages(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[ListedMessage]:
         found = self.posted if app_id == self.app.app_id else []
         return iter(taken(found, lambda each: each.engine_id, span))
 

@@ -8,36 +8,37 @@ from typing import Any
 import pytest
 from tests.web.known_good import APPLICATION, EVENT_TYPE, WEBHOOK_ENDPOINT
 
-from pushhub.base.fields import SPARSE, Setting, settings_of, told
+from pushhub.base.fields import SPARSE, Setting, field_metadata, settings_of
 from pushhub.web.description import additions_shown, settings_wanted
 from pushhub.webhooks.model.application import ApplicationFields
 from pushhub.webhooks.model.endpoint import EndpointFields
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.refusals import Unprocessable
 from pushhub.webhooks.wire.fields import Fields
-from pushhub.webhooks.wire.settings import Settings
+from pushhub.webhooks.wire.settings import SettingsFields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oven:
     """Settings of each kind."""
 
-    name: str = field(metadata=told(Setting(means="", least=1)))
-    colour: str = field(default="", metadata=told(Setting(means="Its colour.")))
+    name: str = field(metadata=field_metadata(Setting(means="", least=1)))
+    colour: str = field(default="", metadata=field_metadata(Setting(means="Its colour.")))
     most_heat: int | None = field(
-        default=None, metadata=told(Setting(means="Degrees.", least=50, most=250, wire=("mostHeat", "heatLimit")))
+        default=None,
+        metadata=field_metadata(Setting(means="Degrees.", least=50, most=250, wire=("mostHeat", "heatLimit"))),
     )
-    turns: int = field(default=1, metadata=told(Setting(means="Turns.", least=1, most=3)))
+    turns: int = field(default=1, metadata=field_metadata(Setting(means="Turns.", least=1, most=3)))
     with_fan: bool = field(
         default=False,
-        metadata=told(
+        metadata=field_metadata(
             Setting(means="Whether air moves.", shown="There if it does.", hidden=True, wire=("fan",)), SPARSE
         ),
     )
     serial: int = 7
 
 
-OVEN = Settings(Oven, read={})
+OVEN = SettingsFields(Oven, read={})
 
 
 def sent(**fields: Any) -> Fields:

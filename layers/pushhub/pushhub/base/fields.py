@@ -68,7 +68,7 @@ SPARSE: Final = Stored(sparse=True)
 """A field that is left out while it has its default."""
 
 
-def told(setting: Setting | None = None, stored: Stored = _PLAIN) -> Mapping[str, Any]:
+def field_metadata(setting: Setting | None = None, stored: Stored = _PLAIN) -> Mapping[str, Any]:
     """Metadata of a field.
 
     Args:

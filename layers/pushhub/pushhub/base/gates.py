@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from pushhub.base.fields import SPARSE, told
+from pushhub.base.fields import SPARSE, field_metadata
 
 if TYPE_CHECKING:
     from pushhub.base.grants import GrantRequest
@@ -75,9 +75,9 @@ class Proof:
         certificate: The client certificate's SHA-256, hexadecimal; empty for none.
     """
 
-    schemes: tuple[str, ...] = field(default=(), metadata=told(stored=SPARSE))
-    client: str = field(default="", metadata=told(stored=SPARSE))
-    certificate: str = field(default="", metadata=told(stored=SPARSE))
+    schemes: tuple[str, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
+    client: str = field(default="", metadata=field_metadata(stored=SPARSE))
+    certificate: str = field(default="", metadata=field_metadata(stored=SPARSE))
 
 
 NO_PROOF = Proof()

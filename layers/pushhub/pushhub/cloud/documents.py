@@ -19,7 +19,7 @@ NONE = " | None"
 _ALL = ", ...]"
 
 
-class Kind(NamedTuple):
+class Codec(NamedTuple):
     """How values of a type are written, and read."""
 
     encode: Callable[[Any], Any]
@@ -30,19 +30,19 @@ def _itself(value: Any) -> Any:
     return value
 
 
-AS_IT_IS = Kind(_itself, _itself)
+AS_IT_IS = Codec(_itself, _itself)
 """Values that are JSON."""
 
-_PLAIN: Mapping[str, Kind] = {
+_PLAIN: Mapping[str, Codec] = {
     **dict.fromkeys(("str", "int", "float", "bool", "Any", "dict[str, Any]", "Mapping[str, Any]"), AS_IT_IS),
-    "Mapping[str, str]": Kind(dict, _itself),
-    "frozenset[str]": Kind(sorted, frozenset),
+    "Mapping[str, str]": Codec(dict, _itself),
+    "frozenset[str]": Codec(sorted, frozenset),
 }
 
 
-def read_by(decode: Callable[[Any], Any]) -> Kind:
+def read_by(decode: Callable[[Any], Any]) -> Codec:
     """Values that are written as they are, such as members of an enumeration, and what reads them."""
-    return Kind(_itself, decode)
+    return Codec(_itself, decode)
 
 
 class FieldCodec(ABC):
@@ -55,12 +55,12 @@ class FieldCodec(ABC):
         KeyError: An annotation that nothing is known of.
     """
 
-    plain: ClassVar[Mapping[str, Kind]]
+    plain: ClassVar[Mapping[str, Codec]]
     """Kinds of other annotations."""
     writes_none: ClassVar[bool]
     """Whether a field that is None is written."""
 
-    def __init__(self, cls: type, known: Mapping[str, Kind] | None = None) -> None:
+    def __init__(self, cls: type, known: Mapping[str, Codec] | None = None) -> None:
         kinds = {**self.plain, **(known or {})}
         self.cls = cls
         self._fields = [
@@ -82,12 +82,12 @@ class FieldCodec(ABC):
 
     @staticmethod
     @abstractmethod
-    def several(kind: Kind) -> Kind:
+    def several(kind: Codec) -> Codec:
         """How a tuple of values of a kind is written."""
 
     @property
     @abstractmethod
-    def kind(self) -> Kind:
+    def kind(self) -> Codec:
         """Its values within others."""
 
     @property
@@ -127,7 +127,7 @@ class FieldCodec(ABC):
                 apart[name] = absent
         return self.cls(**apart)
 
-    def _kind(self, annotation: str, kinds: Mapping[str, Kind]) -> Kind:
+    def _kind(self, annotation: str, kinds: Mapping[str, Codec]) -> Codec:
         plain = annotation.removesuffix(NONE)
         if plain in kinds or not (plain.startswith("tuple[") and plain.endswith(_ALL)):
             return kinds[plain]
@@ -146,11 +146,11 @@ class Document(FieldCodec):
         return default
 
     @staticmethod
-    def several(kind: Kind) -> Kind:
+    def several(kind: Codec) -> Codec:
         """As a list."""
-        return Kind(lambda values: [*map(kind.encode, values)], lambda found: tuple(map(kind.decode, found)))
+        return Codec(lambda values: [*map(kind.encode, values)], lambda found: tuple(map(kind.decode, found)))
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> Codec:
         """As an object."""
-        return Kind(self.encode, self.decode)
+        return Codec(self.encode, self.decode)

@@ -68,12 +68,12 @@ class PowertoolsTelemetry:
         So are its time and function, which CloudWatch has for each line, and its level, which is INFO for a line
         without one: log bytes are one of the larger items on the bill.
         """
-        told: dict[str, Any] = {"message": name}
-        told |= {key: value for key, value in fields.items() if value or type(value) is int}
+        event: dict[str, Any] = {"message": name}
+        event |= {key: value for key, value in fields.items() if value or type(value) is int}
         if name not in OFTEN and self._request_id:
-            told["request_id"] = self._request_id
+            event["request_id"] = self._request_id
         with self._lock:
-            sys.stdout.write(_as_line(told) + "\n")
+            sys.stdout.write(_as_line(event) + "\n")
 
     def count(self, metric: str, value: int = 1) -> None:
         """Add to a metric; written when the invocation ends."""

@@ -11,7 +11,7 @@ from dataclasses import MISSING
 from enum import StrEnum
 from typing import Any
 
-from pushhub.cloud.documents import NONE, FieldCodec, Kind
+from pushhub.cloud.documents import NONE, Codec, FieldCodec
 from pushhub.cloud.table import number, text, texts
 
 
@@ -23,26 +23,26 @@ def _number(stored: dict[str, str]) -> float:
     return float(stored["N"])
 
 
-_PLAIN: Mapping[str, Kind] = {
-    "str": Kind(text, lambda stored: stored["S"]),
-    "int": Kind(number, lambda stored: int(stored["N"])),
-    "float": Kind(_decimal, _number),
-    "bool": Kind(lambda value: {"BOOL": value}, lambda stored: stored["BOOL"]),
-    "bytes": Kind(lambda value: {"B": value}, lambda stored: bytes(stored["B"])),
-    "tuple[str, ...]": Kind(texts, lambda stored: tuple(each["S"] for each in stored["L"])),
-    "tuple[float, float]": Kind(
+_PLAIN: Mapping[str, Codec] = {
+    "str": Codec(text, lambda stored: stored["S"]),
+    "int": Codec(number, lambda stored: int(stored["N"])),
+    "float": Codec(_decimal, _number),
+    "bool": Codec(lambda value: {"BOOL": value}, lambda stored: stored["BOOL"]),
+    "bytes": Codec(lambda value: {"B": value}, lambda stored: bytes(stored["B"])),
+    "tuple[str, ...]": Codec(texts, lambda stored: tuple(each["S"] for each in stored["L"])),
+    "tuple[float, float]": Codec(
         lambda value: {"L": [*map(_decimal, value)]}, lambda stored: tuple(map(_number, stored["L"]))
     ),
-    "Mapping[str, str]": Kind(
+    "Mapping[str, str]": Codec(
         lambda value: {"M": {name: text(each) for name, each in value.items()}},
         lambda stored: {name: each["S"] for name, each in stored["M"].items()},
     ),
 }
 
 
-def choice(cls: type[StrEnum]) -> Kind:
+def choice(cls: type[StrEnum]) -> Codec:
     """Members of an enumeration, stored by their values."""
-    return Kind(text, lambda stored: cls(stored["S"]))
+    return Codec(text, lambda stored: cls(stored["S"]))
 
 
 class Record(FieldCodec):
@@ -59,23 +59,23 @@ class Record(FieldCodec):
         return None if annotation.endswith(NONE) else MISSING
 
     @staticmethod
-    def several(kind: Kind) -> Kind:
+    def several(kind: Codec) -> Codec:
         """As a list."""
-        return Kind(
+        return Codec(
             lambda values: {"L": [*map(kind.encode, values)]}, lambda stored: tuple(map(kind.decode, stored["L"]))
         )
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> Codec:
         """As maps."""
-        return Kind(lambda value: {"M": self.encode(value)}, lambda stored: self.decode(stored["M"]))
+        return Codec(lambda value: {"M": self.encode(value)}, lambda stored: self.decode(stored["M"]))
 
 
-def one_of(*records: Record) -> Kind:
+def one_of(*records: Record) -> Codec:
     """Values of several classes, told apart by the first attribute of each."""
     by_class = {each.cls: each for each in records}
 
     def decode(stored: dict[str, Any]) -> Any:
         return next(each for each in records if each.first in stored["M"]).decode(stored["M"])
 
-    return Kind(lambda value: by_class[type(value)].kind.encode(value), decode)
+    return Codec(lambda value: by_class[type(value)].kind.encode(value), decode)

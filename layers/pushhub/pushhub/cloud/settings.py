@@ -24,7 +24,7 @@ class MissingSettingError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting(Generic[T]):
+class EnvironmentSetting(Generic[T]):
     """A setting that a function may have.
 
     Attributes:
@@ -38,22 +38,24 @@ class Setting(Generic[T]):
     optional: bool = False
 
 
-def text(name: str) -> Setting[str]:
+def text(name: str) -> EnvironmentSetting[str]:
     """A text that must not be empty."""
-    return Setting(name, str)
+    return EnvironmentSetting(name, str)
 
 
-def optional_text(name: str) -> Setting[str]:
+def optional_text(name: str) -> EnvironmentSetting[str]:
     """A text; empty when not set."""
-    return Setting(name, str, optional=True)
+    return EnvironmentSetting(name, str, optional=True)
 
 
-def listed(name: str) -> Setting[tuple[str, ...]]:
+def listed(name: str) -> EnvironmentSetting[tuple[str, ...]]:
     """A comma-separated list; empty when not set."""
-    return Setting(name, lambda given: tuple(each.strip() for each in given.split(",") if each.strip()), optional=True)
+    return EnvironmentSetting(
+        name, lambda given: tuple(each.strip() for each in given.split(",") if each.strip()), optional=True
+    )
 
 
-def number(name: str, *, least: int, most: int) -> Setting[int]:
+def number(name: str, *, least: int, most: int) -> EnvironmentSetting[int]:
     """An integer within bounds."""
 
     def read(given: str) -> int:
@@ -65,10 +67,10 @@ def number(name: str, *, least: int, most: int) -> Setting[int]:
             raise ValueError(f"must be {least} to {most}, not {value}")
         return value
 
-    return Setting(name, read)
+    return EnvironmentSetting(name, read)
 
 
-def one_of(name: str, *values: str) -> Setting[str]:
+def one_of(name: str, *values: str) -> EnvironmentSetting[str]:
     """One of a few words."""
 
     def read(given: str) -> str:
@@ -76,10 +78,10 @@ def one_of(name: str, *values: str) -> Setting[str]:
             raise ValueError(f"must be one of {', '.join(values)}, not {given!r}")
         return given
 
-    return Setting(name, read)
+    return EnvironmentSetting(name, read)
 
 
-def url(name: str) -> Setting[str]:
+def url(name: str) -> EnvironmentSetting[str]:
     """An http(s) URL, stored without a trailing slash."""
 
     def read(given: str) -> str:
@@ -87,7 +89,7 @@ def url(name: str) -> Setting[str]:
             raise ValueError(f"is not an http(s) URL: {given!r}")
         return given.rstrip("/")
 
-    return Setting(name, read)
+    return EnvironmentSetting(name, read)
 
 
 class Settings:
@@ -102,10 +104,10 @@ class Settings:
         MissingSettingError: One is absent or unusable.
     """
 
-    def __init__(self, declared: Collection[Setting[Any]], environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, declared: Collection[EnvironmentSetting[Any]], environ: Mapping[str, str] = os.environ) -> None:
         self._values: dict[str, Any] = {each.name: _value(each, environ) for each in declared}
 
-    def __getitem__(self, setting: Setting[T]) -> T:
+    def __getitem__(self, setting: EnvironmentSetting[T]) -> T:
         """The value of a setting.
 
         Raises:
@@ -116,12 +118,12 @@ class Settings:
         value: T = self._values[setting.name]
         return value
 
-    def get(self, setting: Setting[T], default: T) -> T:
+    def get(self, setting: EnvironmentSetting[T], default: T) -> T:
         """The value of a setting that only some of the functions have."""
         return self[setting] if setting.name in self._values else default
 
 
-def _value(setting: Setting[Any], environ: Mapping[str, str]) -> object:
+def _value(setting: EnvironmentSetting[Any], environ: Mapping[str, str]) -> object:
     given = environ.get(setting.name, "")
     if not given and not setting.optional:
         raise MissingSettingError(setting.name, "is not set")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.base.ports import ClientIdentity
-    from pushhub.egress.url import Target
+    from pushhub.egress.url import UrlParts
 
 
 class AttemptFailed(Exception):
@@ -64,7 +64,7 @@ class StaleConnection(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class RequestRoute:
     """Where a request goes, and its deadline.
 
     Attributes:
@@ -75,7 +75,7 @@ class Route:
         identity: The certificate that it is sent with; None for none.
     """
 
-    target: Target
+    target: UrlParts
     allowed: AllowedTargets
     deadline: float
     lookup: NameLookup
@@ -117,7 +117,7 @@ class GuardedConnection(HTTPConnection):
         idle_since: When the last exchange ended, on ``time.monotonic``.
     """
 
-    route: Route
+    route: RequestRoute
     idle_since = 0.0
     _answer_limit = 0
 
@@ -142,7 +142,7 @@ class GuardedConnection(HTTPConnection):
         except OSError as error:
             raise AttemptFailed("connect", f"No connection to {target.host}: {_told(error)}") from error
 
-    def open(self, route: Route) -> bool:
+    def open(self, route: RequestRoute) -> bool:
         """Prepare for an exchange: connect, unless already connected.
 
         Returns:
@@ -258,7 +258,7 @@ class GuardedPoolManager(PoolManager):
         self._idle_limit_s = idle_limit_s
         self._contexts = TlsContexts(ca_file or certifi.where())
 
-    def pool(self, route: Route) -> GuardedPool:
+    def pool(self, route: RequestRoute) -> GuardedPool:
         """The pool of connections a route may use.
 
         Raises:

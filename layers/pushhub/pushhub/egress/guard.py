@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from pushhub.base.errors import Unavailable
 from pushhub.egress.lookup import LookupFailed, NameLookup
-from pushhub.egress.url import InvalidTarget, IPAddress, Target, parse_target
+from pushhub.egress.url import InvalidTarget, IPAddress, UrlParts, parse_target
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -157,7 +157,7 @@ def unusable(url: str) -> str | None:
 
 
 def checked_addresses(
-    target: Target, allowed: AllowedTargets, lookup: NameLookup, timeout_s: float
+    target: UrlParts, allowed: AllowedTargets, lookup: NameLookup, timeout_s: float
 ) -> tuple[IPAddress, ...]:
     """The addresses of a target, resolved once, provided that all of them are allowed.
 

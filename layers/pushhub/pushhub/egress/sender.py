@@ -32,13 +32,13 @@ from pushhub.egress.connection import (
     AttemptFailed,
     GuardedConnection,
     GuardedPoolManager,
-    Route,
+    RequestRoute,
     StaleConnection,
     certificate_hint,
 )
 from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.lookup import NameLookup
-from pushhub.egress.url import InvalidTarget, Target, parse_target
+from pushhub.egress.url import InvalidTarget, UrlParts, parse_target
 
 if TYPE_CHECKING:
     from pushhub.base.ports import PushRequest
@@ -161,7 +161,9 @@ class GuardedSender:
             raise AttemptFailed(
                 "refused_by_guard", f"The project's list of allowed targets cannot be read: {error}"
             ) from error
-        route = Route(target=target, allowed=allowed, deadline=deadline, lookup=self._lookup, identity=request.identity)
+        route = RequestRoute(
+            target=target, allowed=allowed, deadline=deadline, lookup=self._lookup, identity=request.identity
+        )
         return _GuardedRequest(request, route)
 
 
@@ -170,7 +172,7 @@ class _GuardedRequest(requests.PreparedRequest):
     again.
     """
 
-    def __init__(self, request: PushRequest, route: Route) -> None:
+    def __init__(self, request: PushRequest, route: RequestRoute) -> None:
         super().__init__()
         self.method = request.method
         self.url = f"{route.target.scheme}://{route.target.host}/"
@@ -270,7 +272,7 @@ def _missed(request: _GuardedRequest) -> str:
     return ", as servers do that ask for a client certificate and get none"
 
 
-def _wire_headers(given: Mapping[str, str], target: Target) -> dict[str, str]:
+def _wire_headers(given: Mapping[str, str], target: UrlParts) -> dict[str, str]:
     """The headers to send, with names in their original spelling, without those that we set.
 
     Raises:

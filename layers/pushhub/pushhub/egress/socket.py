@@ -143,13 +143,13 @@ def connect_to(addresses: Sequence[IPAddress], port: int, deadline: float) -> Bo
 
 
 def _connect(address: IPAddress, port: int, timeout_s: float) -> BoundedSocket:
-    made = BoundedSocket(socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
+    connection = BoundedSocket(socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        made.settimeout(timeout_s)
-        made.connect((str(address), port))
+        connection.settimeout(timeout_s)
+        connection.connect((str(address), port))
         # Head and body are written separately; waiting for the first one's acknowledgement would cost a round trip.
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except BaseException:
-        made.close()
+        connection.close()
         raise
-    return made
+    return connection

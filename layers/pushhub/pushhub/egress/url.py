@@ -33,7 +33,7 @@ class InvalidTarget(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class UrlParts:
     """The parts of a URL.
 
     Attributes:
@@ -57,7 +57,7 @@ class Target:
 
 
 @lru_cache(maxsize=1024)
-def parse_target(url: str) -> Target:
+def parse_target(url: str) -> UrlParts:
     """Parse an ``http`` or ``https`` URL.
 
     Raises:
@@ -80,7 +80,7 @@ def parse_target(url: str) -> Target:
         authorization = _basic(userinfo) if at else ""
     except UnicodeEncodeError as error:
         raise InvalidTarget("The URL is not valid Unicode") from error
-    return Target(
+    return UrlParts(
         scheme=scheme,
         host=host,
         lookup_name=lookup_name,
@@ -114,12 +114,12 @@ def is_same_place(url: str, other: str) -> bool:
     return _listener(parse_target(url)) == _listener(parse_target(other))
 
 
-def _listener(target: Target) -> tuple[str, int]:
+def _listener(target: UrlParts) -> tuple[str, int]:
     port = 0 if target.port in _DEFAULT_PORTS.values() else target.port
     return ("localhost" if _is_loopback(target) else target.host), port
 
 
-def _is_loopback(target: Target) -> bool:
+def _is_loopback(target: UrlParts) -> bool:
     if target.address is None:
         return target.host == "localhost" or target.host.endswith(".localhost")
     mapped = target.address.ipv4_mapped if target.address.version == 6 else None

@@ -184,18 +184,18 @@ class Ends(Component):
             Exception: What the last note that failed did. It stays, for the next run, and keeps no other waiting;
                 nothing is told twice.
         """
-        told, now = 0, self.clock.now()
+        noted, now = 0, self.clock.now()
         failed: Exception | None = None
         for note in self.notes.due_ends(now):
             if remaining_ms() < MARGIN_MS:
                 break
             try:
-                told += self._see_to(note, now)
+                noted += self._see_to(note, now)
             except Exception as error:  # noqa: BLE001 (raised when all have had their turn)
                 failed = error
         if failed is not None:
             raise failed
-        return told
+        return noted
 
     def _see_to(self, note: EndNote, now: int) -> bool:
         """Tell what a note says, if it is still so; returns whether something was told."""

@@ -86,7 +86,7 @@ class TokenStore(Protocol):
         """Revoke a token; unknown ones are ignored."""
 
 
-class Projects(ProjectStore, TokenStore, Protocol):
+class ProjectDirectory(ProjectStore, TokenStore, Protocol):
     """Projects and who may act for them."""
 
 
@@ -336,7 +336,7 @@ class SubscriberEvents(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class BacklogOrder:
     """An order in a subscriber's backlog.
 
     Attributes:
@@ -351,10 +351,10 @@ class Waiting:
 class WaitingOrders(Protocol):
     """Backlogs of subscribers, for those who release orders from them."""
 
-    def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
+    def waiting(self, key: SubscriberKey, limit: int) -> list[BacklogOrder]:
         """The orders that have waited longest, approximately in order; at most ``limit``."""
 
-    def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
+    def remove(self, key: SubscriberKey, waiting: Sequence[BacklogOrder]) -> None:
         """Remove orders; one that has been added again since has another place and stays. Safe to repeat."""
 
 

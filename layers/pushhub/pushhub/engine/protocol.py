@@ -70,7 +70,7 @@ class ExhaustedHandler(typing.Protocol):
         """
 
 
-class Api(typing.Protocol):
+class ProtocolApi(typing.Protocol):
     """A protocol's HTTP API."""
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,8 +139,8 @@ class Protocol:
     record_listeners: Sequence[Callable[[], RecordListener]] = ()
     change_readers: Callable[[], Mapping[str, ReadChange]] = dict
     accepted_readers: Callable[[], Mapping[str, ReadAccepted]] = dict
-    apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
-    producer_apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
+    apis: Mapping[str, Callable[[], ProtocolApi]] = field(default_factory=dict)
+    producer_apis: Mapping[str, Callable[[], ProtocolApi]] = field(default_factory=dict)
 
 
 OWNERS = ""

@@ -7,13 +7,13 @@ from typing import Protocol
 from pushhub.engine.acceptance.ports import Workers
 from pushhub.engine.attempts.ports import Healths, SubscriberBacklog, Successors, Unsettled
 from pushhub.engine.flow.ports import FlowStore, SlowSubscribers
-from pushhub.engine.ports import MessageSink, Projects, QueuesAndTotals, SpanExports, StoredMessages
+from pushhub.engine.ports import MessageSink, ProjectDirectory, QueuesAndTotals, SpanExports, StoredMessages
 from pushhub.engine.projects.ports import ChangeNoteStore, QuotaStore
 from pushhub.engine.records.ports import Restored
 from pushhub.engine.waiting.ports import Outstanding
 
 
-class ConfigStore(Projects, SpanExports, QueuesAndTotals, QuotaStore, ChangeNoteStore, Workers, Protocol):
+class ConfigStore(ProjectDirectory, SpanExports, QueuesAndTotals, QuotaStore, ChangeNoteStore, Workers, Protocol):
     """The configuration table."""
 
 

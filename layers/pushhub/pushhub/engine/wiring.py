@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.cloud.clients import CONNECTIONS, Clients
 from pushhub.cloud.clock import SystemClock
-from pushhub.cloud.settings import Setting, Settings, listed, number, one_of, optional_text, text, url
+from pushhub.cloud.settings import EnvironmentSetting, Settings, listed, number, one_of, optional_text, text, url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from pushhub.engine.security.credentials import Credentials
     from pushhub.engine.security.gate_sending import GateSending
     from pushhub.engine.security.gates import GateSettings
-    from pushhub.engine.security.oauth import Tokens, TokenStore
+    from pushhub.engine.security.oauth import AccessTokens, AccessTokenStore
     from pushhub.engine.security.signing import Signing
     from pushhub.engine.security.stranger_calls import StrangerCalls
     from pushhub.engine.stores import ConfigStore, MessageStore, SubscriberStore
@@ -112,11 +112,11 @@ PULSED_TABLES = listed("PULSED_TABLES")
 REPORT_JOB = optional_text("REPORT_JOB")
 """Name of the Glue job that makes the delivery report; empty where nobody starts it each night."""
 
-_ATTEMPTS: tuple[Setting[Any], ...] = (
+_ATTEMPTS: tuple[EnvironmentSetting[Any], ...] = (
     *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, SLOW_QUEUE_URL, POLL_QUEUE_URL),
     *(ERRORS_QUEUE_URL, PUBLIC_BASE_URL, ALLOWED_TARGETS, VAULT_KEY, ATTEMPT_EVENTS),
 )
-SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
+SETTINGS: dict[str, tuple[EnvironmentSetting[Any], ...]] = {
     "ingest": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS),
         *(REFUSED_TARGET_HINT, PROJECT_QUOTA, PUSH_QUEUE_URL),
@@ -166,7 +166,7 @@ class AwsEnginePorts:
         self.clients = clients
         self.clock = SystemClock()
 
-    def table(self, setting: Setting[str]) -> tuple[DynamoDBClient, str, Clock]:
+    def table(self, setting: EnvironmentSetting[str]) -> tuple[DynamoDBClient, str, Clock]:
         """What a store needs for its table, whose name a setting says."""
         return self.clients.of("dynamodb"), self.settings[setting], self.clock
 
@@ -282,7 +282,7 @@ class AwsEnginePorts:
         return DynamoDBSubscribers(*self.table(SCHEDULE_TABLE))
 
     @cached_property
-    def token_store(self) -> TokenStore:
+    def token_store(self) -> AccessTokenStore:
         from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
 
         return DynamoDBTokens(*self.table(SCHEDULE_TABLE))
@@ -343,7 +343,7 @@ class AwsEnginePorts:
         """Deliveries that were given up, on SQS."""
         return self._work_queue(ERRORS_QUEUE_URL)
 
-    def _work_queue(self, setting: Setting[str]) -> WorkQueue:
+    def _work_queue(self, setting: EnvironmentSetting[str]) -> WorkQueue:
         from pushhub.engine.store.sqs_work import SqsWorkQueue
 
         return SqsWorkQueue(self.clients.of("sqs"), self.settings[setting], self.clock)
@@ -494,11 +494,11 @@ class Engine:
         return Signing(vault=lambda: ports.vault, projects=ports.config, clock=ports.clock, notes=ports.ends_of)
 
     @cached_property
-    def tokens(self) -> Tokens:
-        from pushhub.engine.security.oauth import Tokens
+    def tokens(self) -> AccessTokens:
+        from pushhub.engine.security.oauth import AccessTokens
 
         ports = self.ports
-        return Tokens(
+        return AccessTokens(
             store=ports.token_store,
             sender=ports.sender,
             vault=ports.vault,

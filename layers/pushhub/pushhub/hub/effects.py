@@ -111,7 +111,7 @@ class HubEffects(Component):
     def _cut_off(self, answered: Answered) -> None:
         """Note once, on the accepted message, that it has more descendants than allowed."""
         at, root_id = answered.answer.finished_at, answered.message.root_id
-        told = ReturnedNotice(
+        notice = ReturnedNotice(
             level=Level.ERROR,
             subject="Cut off: too many messages followed from this one",
             description=f"What {answered.mapping.name} asked for in its answer to message "
@@ -120,11 +120,11 @@ class HubEffects(Component):
         stored = self.log.count_notification(
             Notice(
                 project=answered.project,
-                notification_id=notification_id(answered.project, root_id, told.level, told.subject),
+                notification_id=notification_id(answered.project, root_id, notice.level, notice.subject),
                 message_id=root_id,
-                level=told.level,
-                subject=told.subject,
-                description=told.description,
+                level=notice.level,
+                subject=notice.subject,
+                description=notice.description,
                 origin=answered.mapping.name,
                 occurrences=1,
                 logged_at=at,
@@ -134,16 +134,16 @@ class HubEffects(Component):
             )
         )
         if not answered.content.quiet:
-            self._raise(answered, stored, told)
+            self._raise(answered, stored, notice)
 
     def _accept_children(self, answered: Answered) -> None:
         children = list(enumerate(answered.reading.children))
         if len(children) <= CHILDREN_AT_ONCE:
-            made = [self._accept_child(answered, *each) for each in children]
+            accepted = [self._accept_child(answered, *each) for each in children]
         else:
             with ThreadPoolExecutor(max_workers=CHILDREN_AT_ONCE) as side_by_side:
-                made = list(side_by_side.map(lambda each: self._accept_child(answered, *each), children))
-        self.log.add_children(answered.project, answered.message.message_id, [each.message_id for each in made])
+                accepted = list(side_by_side.map(lambda each: self._accept_child(answered, *each), children))
+        self.log.add_children(answered.project, answered.message.message_id, [each.message_id for each in accepted])
 
     def _accept_child(self, answered: Answered, index: int, child: Child) -> Message:
         message = HubMessage(

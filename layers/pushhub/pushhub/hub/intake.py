@@ -56,10 +56,10 @@ class HubIntake(Component):
         self.quotas().take(project_id, 1)
         body = self._placed(project_id, message)
 
-        def made(ids: Sequence[str]) -> list[Message]:
+        def build(ids: Sequence[str]) -> list[Message]:
             return [_incoming(project_id, each, message, body, now=self.clock.now(), trace=trace) for each in ids]
 
-        (accepted,) = self.accept.new(self.messages, 1, made)
+        (accepted,) = self.accept.new(self.messages, 1, build)
         self._show(accepted)
         return accepted
 
@@ -89,7 +89,7 @@ class HubIntake(Component):
         """
         body = self._placed(project_id, message)
 
-        def made(message_id: str) -> Message:
+        def build(message_id: str) -> Message:
             return _incoming(
                 project_id,
                 message_id,
@@ -103,7 +103,7 @@ class HubIntake(Component):
                 trace=trace,
             )
 
-        accepted, _ = self.accept.once(self.messages, made, cause=cause, at=at)
+        accepted, _ = self.accept.once(self.messages, build, cause=cause, at=at)
         return accepted
 
     @staticmethod
@@ -124,7 +124,7 @@ class HubIntake(Component):
         cause = _copy_cause(incoming, mapping_id)
         now = self.clock.now()
 
-        def made(message_id: str) -> Message:
+        def build(message_id: str) -> Message:
             copy = Message(
                 project=incoming.project,
                 queue=service_queue(mapping_id),
@@ -146,7 +146,7 @@ class HubIntake(Component):
             self._enter(copy, message, mapping)
             return copy
 
-        copy, _ = self.accept.once(self.messages, made, cause=cause, at=incoming.accepted_at)
+        copy, _ = self.accept.once(self.messages, build, cause=cause, at=incoming.accepted_at)
         self._show(copy)
         return copy
 

@@ -21,9 +21,9 @@ from pushhub.hub.model.log import (
     ARCHIVED_DURING_AN_ATTEMPT,
     PERSON,
     HubState,
-    Listing,
     Location,
     LoggedMessage,
+    LogList,
     OpenRequest,
     RecordedAnswer,
     log_entry,
@@ -73,9 +73,9 @@ class Query:
     end_at: int | None = None
 
     @property
-    def listings(self) -> tuple[Listing, ...]:
+    def listings(self) -> tuple[LogList, ...]:
         """The lists to read for this search."""
-        every = Listing.of(self.location)
+        every = LogList.of(self.location)
         if self.location is Location.ARCHIVED:
             return every[1:] if self.source is Location.INCOMING else every[:1]
         if self.location is Location.ACCEPTED and self.state is not None:
@@ -96,7 +96,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class QueuePage:
     """One page of a queue.
 
     Attributes:
@@ -132,14 +132,14 @@ class MessageDetails:
     notifications: Sequence[Notice]
 
 
-class MessageLog(Entries, Answers, OpenRequests, Notices, Protocol):
+class MessageEntries(Entries, Answers, OpenRequests, Notices, Protocol):
     """The parts of the log that are read for a message."""
 
 
 class HubMessages(Component):
     """Shows and handles messages. Methods raise ``NotFound`` for what is not there."""
 
-    log: MessageLog
+    log: MessageEntries
     messages: StoredMessages  # Messages and deliveries: the source of truth that the log is derived from.
     bodies: BodyStore
     retry_queue: Callable[[], WorkQueue]  # Created only when somebody tries a message now.
@@ -147,17 +147,17 @@ class HubMessages(Component):
 
     def counts(self, project_id: str) -> dict[str, int]:
         """Messages in each queue and state, as the hub's overview shows them."""
-        counted = {each: self.log.count(project_id, each) for each in Listing}
-        shown = {each.value: counted[each] for each in (Listing.INCOMING, *Listing.of(Location.ACCEPTED))}
-        return shown | {"archived": sum(counted[each] for each in Listing.of(Location.ARCHIVED))}
+        counted = {each: self.log.count(project_id, each) for each in LogList}
+        shown = {each.value: counted[each] for each in (LogList.INCOMING, *LogList.of(Location.ACCEPTED))}
+        return shown | {"archived": sum(counted[each] for each in LogList.of(Location.ARCHIVED))}
 
-    def page(self, project_id: str, query: Query) -> Page:
+    def page(self, project_id: str, query: Query) -> QueuePage:
         """A page of a queue."""
         entries = [each for each in self._candidates(project_id, query) if query.wants(each)]
         start = (query.page - 1) * PER_PAGE
         pages = max(1, -(-len(entries) // PER_PAGE))
         shown = entries[start : start + PER_PAGE]
-        return Page(page=query.page, pages=pages, entries=shown, open=self._open(project_id, shown))
+        return QueuePage(page=query.page, pages=pages, entries=shown, open=self._open(project_id, shown))
 
     def _open(self, project_id: str, entries: Sequence[LoggedMessage]) -> dict[str, OpenRequest]:
         accepted = {each.message_id: each for each in entries if each.location is Location.ACCEPTED}

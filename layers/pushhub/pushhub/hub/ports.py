@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pushhub.hub.model.integration import Integration
-    from pushhub.hub.model.log import Listing, LoggedMessage, OpenRequest, RecordedAnswer
+    from pushhub.hub.model.log import LoggedMessage, LogList, OpenRequest, RecordedAnswer
     from pushhub.hub.model.mapping import ServiceMapping
     from pushhub.hub.model.notice import Notice
     from pushhub.hub.model.parameters import Parameter
@@ -123,7 +123,7 @@ class MessageTypes(Protocol):
         """Every type noted, sorted."""
 
 
-class Claims(Protocol):
+class IdentityClaims(Protocol):
     """Which message has claimed which identity for a mapping."""
 
     def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
@@ -147,7 +147,9 @@ class ShownSettings(ReadMappings, ReadParameters, Protocol):
         """As :meth:`MessageTypes.types`."""
 
 
-class HubSettings(Mappings, Integrations, Schedulers, TickingSchedulers, Parameters, MessageTypes, Claims, Protocol):
+class HubSettings(
+    Mappings, Integrations, Schedulers, TickingSchedulers, Parameters, MessageTypes, IdentityClaims, Protocol
+):
     """All settings of stores, as one adapter keeps them. Consumers depend on narrower ports."""
 
 
@@ -171,7 +173,7 @@ class Entries(WriteEntries, Protocol):
         """Entries of several messages, in the order requested; missing ones are left out."""
 
     def listed(
-        self, project_id: str, listings: Sequence[Listing], *, before: str | None, after: str | None, limit: int
+        self, project_id: str, listings: Sequence[LogList], *, before: str | None, after: str | None, limit: int
     ) -> list[LoggedMessage]:
         """Entries of some lists, newest first (eventually consistent).
 
@@ -180,7 +182,7 @@ class Entries(WriteEntries, Protocol):
             after: Only message ids above this one.
         """
 
-    def count(self, project_id: str, listing: Listing) -> int:
+    def count(self, project_id: str, listing: LogList) -> int:
         """How many entries a list has; for long lists a lower bound, as counted in limited time."""
 
 

@@ -33,14 +33,14 @@ INLINE_ANSWER_LIMIT = 8_192
 """Bodies of answers up to this many bytes are stored in the table; larger ones in the bodies bucket."""
 
 
-class AttemptLog(Answers, OpenRequests, Protocol):
+class AnswerLog(Answers, OpenRequests, Protocol):
     """Where it is noted."""
 
 
 class RecordedAnswers(Component):
     """Notes attempts, and records their answers before anything is done about them."""
 
-    log: AttemptLog
+    log: AnswerLog
     bodies: BodyStore  # Stores large answers that are not the result.
     kept_bodies: BodyStore  # Stores large answers that are the result.
     clock: Clock
@@ -100,6 +100,6 @@ def _bounded(answer: Answer) -> tuple[Answer, bool]:
     if answer.status_code == 200 and not answer.error_class:
         if len(answer.body) <= ANSWER_LIMIT:
             return answer, True
-        told = f"The answer is larger than {ANSWER_LIMIT} bytes"
-        return replace(answer, body=answer.body[:KEPT_OF_FAILURE], error_class="too_large", message=told), False
+        problem = f"The answer is larger than {ANSWER_LIMIT} bytes"
+        return replace(answer, body=answer.body[:KEPT_OF_FAILURE], error_class="too_large", message=problem), False
     return replace(answer, body=answer.body[:KEPT_OF_FAILURE]), False

@@ -22,7 +22,7 @@ from pushhub.hub.model.identifiers import identity_of
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.model.object_ids import to_object_id
-from pushhub.hub.ports import Claims, CountNotices, Entries, Mappings
+from pushhub.hub.ports import CountNotices, Entries, IdentityClaims, Mappings
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
@@ -43,16 +43,16 @@ class Routed:
 
     Attributes:
         copies: Decimal ids of the copies that exist now.
-        told: One-line summary for people.
+        summary: One-line summary for people.
         finished: Whether every mapping was compared; if not, route again later.
     """
 
     copies: Collection[str]
-    told: str
+    summary: str
     finished: bool = True
 
 
-class RoutingSettings(Mappings, Claims, Protocol):
+class RoutingSettings(Mappings, IdentityClaims, Protocol):
     """Mappings, and the identities claimed for them."""
 
 
@@ -80,7 +80,7 @@ class HubRouter(Component):
         message = HubMessage.decode(body)
         self.intake.note_type(incoming.project, message.type)
         until = self.clock.now() + ROUTING_MS
-        made = self._made_before(incoming) if attempt > 1 else frozenset()
+        existing = self._made_before(incoming) if attempt > 1 else frozenset()
         copies: dict[str, None] = {}
         reasons: list[str] = []
         unfinished = ""
@@ -91,7 +91,7 @@ class HubRouter(Component):
                 unfinished = f"Compared for {ROUTING_MS // 1000} s; the remaining mappings are compared next"
                 break
             copy_id = self.intake.copy_id(incoming, mapping.mapping_id)
-            if copy_id not in made:
+            if copy_id not in existing:
                 try:
                     reason = self._refusal(incoming, message, mapping)
                 except Invalid as error:
@@ -107,7 +107,7 @@ class HubRouter(Component):
             self.log.add_children(incoming.project, incoming.message_id, list(copies))
         return Routed(
             copies=copies,
-            told=unfinished or _told(message.type, len(copies), reasons),
+            summary=unfinished or _told(message.type, len(copies), reasons),
             finished=not unfinished,
         )
 

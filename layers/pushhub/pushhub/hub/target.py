@@ -96,7 +96,7 @@ class HubTarget(Component):
         answer = Answer(
             status_code=200 if routed.finished else 0,
             error_class="" if routed.finished else "routing",
-            message=routed.told[:MAX_TOLD],
+            message=routed.summary[:MAX_TOLD],
             started_at=started_at,
             finished_at=self.clock.now(),
         )

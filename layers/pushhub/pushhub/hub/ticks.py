@@ -50,7 +50,7 @@ class HubTicks(Component):
         Raises:
             Unavailable: The next run continues.
         """
-        made: set[tuple[str, int]] = set()
+        ticked: set[tuple[str, int]] = set()
         failed: Exception | None = None
         while remaining_ms() > MARGIN_MS:
             now = self.clock.now()
@@ -58,22 +58,22 @@ class HubTicks(Component):
             due = [
                 each
                 for each in self.schedulers.due_schedulers(now, BATCH)
-                if (each.scheduler_id, each.next_at) not in made
+                if (each.scheduler_id, each.next_at) not in ticked
             ]
             if not due:
                 break
             for scheduler in due:
-                made.add((scheduler.scheduler_id, scheduler.next_at))
+                ticked.add((scheduler.scheduler_id, scheduler.next_at))
                 try:
                     self._see_to(scheduler, now)
                 except Exception as error:  # noqa: BLE001 (one store's trouble must not stop the schedulers of others)
                     failed = error
                     self.telemetry.count("CallsFailed")
                     self.telemetry.event("scheduler_not_ticked", **described(error), project=scheduler.project)
-        self.telemetry.count("SchedulersTicked", len(made))
+        self.telemetry.count("SchedulersTicked", len(ticked))
         if isinstance(failed, Unavailable) and not isinstance(failed, Unreadable):
             raise failed
-        return len(made)
+        return len(ticked)
 
     def _see_to(self, scheduler: Scheduler, now: int) -> None:
         current = self.schedulers.scheduler(scheduler.project, scheduler.scheduler_id)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pushhub.cloud.settings import Setting, number, text
+from pushhub.cloud.settings import EnvironmentSetting, number, text
 from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import OwnIds
 from pushhub.engine.protocol import Protocol as WireProtocol
@@ -90,7 +90,7 @@ class Hub:
     """The hub's use cases, each created on first use."""
 
     aws_ports = AwsHubPorts
-    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+    settings: ClassVar[dict[str, tuple[EnvironmentSetting[Any], ...]]] = {
         **dict.fromkeys(("ingest", "control", "wake"), (HUB_TABLE,)),
         **dict.fromkeys(("push", "poll"), (HUB_TABLE, DESCENDANTS_LIMIT)),
     }

@@ -66,11 +66,11 @@ class AlertPost(Component):
 
     def pending(self, alert: ProjectAlert) -> None:
         """Post the pending notification of an alert; repeating the call posts nothing more."""
-        told = alert.state.pending
-        if told is None:
+        pending = alert.state.pending
+        if pending is None:
             return
-        body = notification_body(alert, told, self.base_url)
-        self.once(alert, body, cause=str(told.number), at=told.at)
+        body = notification_body(alert, pending, self.base_url)
+        self.once(alert, body, cause=str(pending.number), at=pending.at)
 
     def once(self, alert: ProjectAlert, body: bytes, *, cause: str, at: int) -> None:
         """Post something to an alert's receiver; repeating the call posts nothing more.
@@ -180,21 +180,21 @@ class CheckAlerts(Component):
 
         A crash loses no notification: it is stored before it is posted, and posted once.
         """
-        told = 0
+        notified = 0
         for alert in from_another_start([*self.alerts.all_alerts()], self.clock.now()):
             if remaining_ms() <= MARGIN_MS:
                 self.telemetry.event("alerts_not_looked_at", project=alert.project)
                 break
             try:
-                told += self._look(alert)
+                notified += self._look(alert)
             except Conflict:
                 continue  # its owner has just changed it
             except Exception as error:  # noqa: BLE001 (one project's trouble must not hide another's alert)
                 self.telemetry.count("CallsFailed")
                 self.telemetry.event("alert_not_looked_at", project=alert.project, **described(error))
-        if told:
-            self.telemetry.count("AlertsTold", told)
-        return told
+        if notified:
+            self.telemetry.count("AlertsTold", notified)
+        return notified
 
     def _look(self, alert: ProjectAlert) -> int:
         if alert.state.pending is None:

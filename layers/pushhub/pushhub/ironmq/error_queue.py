@@ -110,17 +110,19 @@ class ErrorQueuePost(Component):
     ) -> dict[DeliveryKey, Exception]:
         """Post error messages; returns the deliveries that failed, and why."""
         failed: dict[DeliveryKey, Exception] = {}
-        made: list[tuple[Message, Delivery, Caused]] = []
+        posts: list[tuple[Message, Delivery, Caused]] = []
         composed = self.executor.map(lambda each: self._composed(queue, *each), owed)
         for (message, delivery), caused in zip(owed, composed, strict=True):
             if isinstance(caused, Caused):
-                made.append((message, delivery, caused))
+                posts.append((message, delivery, caused))
             else:
                 failed[delivery.key] = caused
-        if not made:
+        if not posts:
             return failed
-        told = self.intake.post_all_caused(queue.project, error_queue, [each for _, _, each in made], self.executor)
-        for (message, delivery, _), posted in zip(made, told, strict=True):
+        outcomes = self.intake.post_all_caused(
+            queue.project, error_queue, [each for _, _, each in posts], self.executor
+        )
+        for (message, delivery, _), posted in zip(posts, outcomes, strict=True):
             if isinstance(posted, Exception):
                 failed[delivery.key] = posted
                 continue

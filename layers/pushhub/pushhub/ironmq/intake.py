@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.acceptance.accept import AcceptBodies, PlacedBody, Sink
     from pushhub.ironmq.alerts import Alerts
-    from pushhub.ironmq.named_fields import Fields
+    from pushhub.ironmq.named_fields import FieldIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class QueueIntake(Component):
     messages: MessageSink
     pull: _Pull
     alerts: Alerts
-    fields: Fields  # Enters messages of queues with named fields into the index.
+    fields: FieldIndex  # Enters messages of queues with named fields into the index.
     clock: Clock
     descendants: int = DESCENDANTS  # How many messages may derive from one that a producer posts.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import SearchIndex
 
 
-class Fields:
+class FieldIndex:
     """Keeps the index of a queue's named fields. Queues without any cost nothing.
 
     Args:

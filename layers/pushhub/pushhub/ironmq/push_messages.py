@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue
-    from pushhub.ironmq.named_fields import Fields
+    from pushhub.ironmq.named_fields import FieldIndex
 
 PEEK_PAGE = 200
 
@@ -60,7 +60,7 @@ class PushMessages(Component):
 
     messages: _Messages
     bodies: BodyStore
-    fields: Fields
+    fields: FieldIndex
     resend: Callable[[], Resend]  # Makes what lets the next message of an ordering key go, on first use.
     clock: Clock
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.ports import PullSizes
     from pushhub.ironmq.subscribers import Registration
-    from pushhub.ironmq.wire.queues import Page, QueueSettings
+    from pushhub.ironmq.wire.queues import QueueListQuery, QueueSettings
 
 CHANGING = "changing a queue under contention"
 
@@ -156,7 +156,7 @@ class Queues(Component):
         if not until_saved(once, doing="deleting a queue under contention"):
             raise QueueNotFound
 
-    def names(self, project_id: str, page: Page) -> list[str]:
+    def names(self, project_id: str, page: QueueListQuery) -> list[str]:
         """Names of queues in byte order."""
         return self.config.queues(project_id, prefix=page.prefix, after=page.after, limit=page.limit)
 

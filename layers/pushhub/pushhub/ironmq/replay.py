@@ -47,7 +47,7 @@ class _Messages(StoredMessages, Deliveries, Unsettled, Protocol):
     """Messages with their deliveries, and the deliveries that were given up."""
 
 
-class Replay(Component):
+class QueueReplay(Component):
     """Retries what a subscriber missed."""
 
     messages: _Messages

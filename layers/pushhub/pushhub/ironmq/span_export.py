@@ -17,7 +17,7 @@ from pushhub.engine.acceptance.accept import accept_once
 from pushhub.engine.component import Component
 from pushhub.engine.model.activity import HOUR_MS, SubscriberActivity
 from pushhub.engine.model.answer_rules import Asked, Stops, retry_after_ms
-from pushhub.engine.model.backoff import Schedule
+from pushhub.engine.model.backoff import RetrySchedule
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber, internal_queue
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 KEPT_MS = 900_000
 """How long spans are tried to be exported, milliseconds: a trace is looked at soon, or never."""
 
-RETRIES = Schedule(waits_s=(5, 15, 30, 60, 120, 240, 300))
+RETRIES = RetrySchedule(waits_s=(5, 15, 30, 60, 120, 240, 300))
 """Within that time."""
 
 TIMEOUT_S = 10

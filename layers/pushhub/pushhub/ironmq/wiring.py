@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pushhub.cloud.settings import Setting, number, text
+from pushhub.cloud.settings import EnvironmentSetting, number, text
 from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import ReadAccepted, ReadChange
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.check_alerts import AlertPost, CheckAlerts, OwnQueues
     from pushhub.ironmq.error_queue import ErrorQueuePost
     from pushhub.ironmq.intake import QueueIntake
-    from pushhub.ironmq.named_fields import Fields
+    from pushhub.ironmq.named_fields import FieldIndex
     from pushhub.ironmq.ports import AlertLevelStore, AlertStore, PullStore
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.project_alerts import ProjectAlerts
@@ -94,7 +94,7 @@ class Ironmq:
     """IronMQ's use cases, each made on first use."""
 
     aws_ports = AwsIronmqPorts
-    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+    settings: ClassVar[dict[str, tuple[EnvironmentSetting[Any], ...]]] = {
         **dict.fromkeys(("push", "poll", "errors"), (PULL_TABLE, QUEUE_DESCENDANTS)),
         **dict.fromkeys(("ingest", "control"), (PULL_TABLE, QUEUE_DESCENDANTS, LONG_POLLS)),
         **dict.fromkeys(("records", "wake"), (PULL_TABLE,)),
@@ -180,10 +180,10 @@ class Ironmq:
         )
 
     @cached_property
-    def _fields(self) -> Fields:
-        from pushhub.ironmq.named_fields import Fields
+    def _fields(self) -> FieldIndex:
+        from pushhub.ironmq.named_fields import FieldIndex
 
-        return Fields(lambda: self._outside.search_index)
+        return FieldIndex(lambda: self._outside.search_index)
 
     @staticmethod
     def _is_uncounted(queue: str) -> bool:
@@ -338,7 +338,7 @@ class Ironmq:
         from pushhub.ironmq.pull import PullQueues
         from pushhub.ironmq.push_messages import PushMessages
         from pushhub.ironmq.queues import Queues
-        from pushhub.ironmq.replay import Replay
+        from pushhub.ironmq.replay import QueueReplay
         from pushhub.ironmq.search import Search
         from pushhub.ironmq.subscribers import Registration, Subscribers
 
@@ -386,7 +386,7 @@ class Ironmq:
                 resend=lambda: engine.resend,
                 clock=clock,
             ),
-            replay=Replay(messages=messages, resend=lambda: engine.resend, clock=clock),
+            replay=QueueReplay(messages=messages, resend=lambda: engine.resend, clock=clock),
             search=Search(
                 index=lambda: outside.search_index,
                 catalogue=lambda: outside.catalogue,

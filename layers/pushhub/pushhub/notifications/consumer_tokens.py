@@ -12,7 +12,7 @@ from pushhub.notifications.wire.tokens import Claims, Tokens
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
-    from pushhub.engine.ports import Projects
+    from pushhub.engine.ports import ProjectDirectory
     from pushhub.notifications.wire.requests import TokenRequest
 
 LONGEST_MINUTES = 525_600
@@ -23,7 +23,7 @@ class ConsumerTokens(Component):
     """Makes and checks tokens."""
 
     tokens: Tokens  # Signs and verifies them.
-    projects: Projects  # Knows the projects and their tokens.
+    projects: ProjectDirectory  # Knows the projects and their tokens.
     clock: Clock
 
     def make(self, request: TokenRequest, *, issued_by: str) -> str:

@@ -13,7 +13,7 @@ from pushhub.notifications.connections import IDLE_MS, Connections, known_dead
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.ports import Projects
+    from pushhub.engine.ports import ProjectDirectory
     from pushhub.notifications.ports import BacklogStore, Connection
     from pushhub.notifications.waker import Waker
 
@@ -35,7 +35,7 @@ class IdleConnections(Component):
     backlogs: BacklogStore
     connections: Connections
     waker: Waker  # Wakes subscribers whose wake-up was lost.
-    projects: Projects  # Tells which projects are suspended, and which of their tokens are still valid.
+    projects: ProjectDirectory  # Tells which projects are suspended, and which of their tokens are still valid.
     clock: Clock
     telemetry: Telemetry
     executor: Executor  # Checks connections in parallel.

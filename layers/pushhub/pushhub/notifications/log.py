@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.engine.component import Component
-from pushhub.notifications.model.request import Part
+from pushhub.notifications.model.request import CommitPart
 from pushhub.notifications.model.topic import Commit, Head, Line, Notification, Reservation, Topic, chunked, sequence_of
 from pushhub.notifications.ports import AlreadyAppended, BacklogStore, TopicFull, TopicStore
 from pushhub.notifications.wire.errors import BacklogFull
@@ -89,7 +89,7 @@ class TopicLog(Component):
     def _commit(self, topic: Topic, lines: Sequence[Line], *, key: str, admitted: bool) -> bool:
         """Write one commit; False when it is owed to no subscriber."""
         notifications = tuple(each.notification for each in lines)
-        part = Part(key=key, up_to=lines[-1].number + 1) if key else None
+        part = CommitPart(key=key, up_to=lines[-1].number + 1) if key else None
 
         def once() -> bool:
             place = self._place(topic, sum(each.size for each in notifications), admitted=admitted)

@@ -13,7 +13,7 @@ from pushhub.base.errors import HubError
 
 if TYPE_CHECKING:
     from pushhub.notifications.model.backlog import Backlog
-    from pushhub.notifications.model.request import Part, PublishRequest
+    from pushhub.notifications.model.request import CommitPart, PublishRequest
     from pushhub.notifications.model.subscription import Subscription
     from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
 
@@ -106,7 +106,7 @@ class TopicStore(Protocol):
     def raise_ceiling(self, topic: Topic, ceiling: int) -> None:
         """Raise the ceiling; a lower value than the current one is ignored."""
 
-    def append(self, commit: Commit, part: Part | None = None) -> None:
+    def append(self, commit: Commit, part: CommitPart | None = None) -> None:
         """Write a commit into its place. Safe to repeat.
 
         Args:
@@ -237,7 +237,7 @@ class Sockets(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wake:
+class WakeUp:
     """Tells the sender to look at a backlog.
 
     Attributes:
@@ -251,7 +251,7 @@ class Wake:
     version: int
 
     @classmethod
-    def of(cls, backlog: Backlog) -> Wake:
+    def of(cls, backlog: Backlog) -> WakeUp:
         """The wake-up for a backlog just read or written."""
         return cls(
             topic=backlog.topic,
@@ -271,7 +271,7 @@ class ReceivedWake:
         receipt_handle: For changing its visibility.
     """
 
-    wake: Wake
+    wake: WakeUp
     sqs_id: str
     receipt_handle: str
 
@@ -279,7 +279,7 @@ class ReceivedWake:
 class WakeQueue(Protocol):
     """The FIFO queue of wake-ups: one group per subscriber, so one sender at a time."""
 
-    def wake(self, wakes: Sequence[Wake]) -> None:
+    def wake(self, wakes: Sequence[WakeUp]) -> None:
         """Send wake-ups; those for a version sent within the last few minutes are dropped.
 
         All are sent, or ``Unavailable`` is raised.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         BacklogStore,
         Connection,
         TopicStore,
-        Wake,
+        WakeUp,
     )
     from pushhub.notifications.waker import Waker
 
@@ -130,7 +130,7 @@ class NotificationSender(Component):
     telemetry: Telemetry
     window: int = WINDOW  # Unacknowledged notifications a connection may have.
 
-    def look(self, wake: Wake, remaining_ms: Callable[[], int]) -> int | None:
+    def look(self, wake: WakeUp, remaining_ms: Callable[[], int]) -> int | None:
         """Send everything that can be sent now.
 
         Args:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
-from pushhub.notifications.ports import BacklogStore, Wake, WakeQueue
+from pushhub.notifications.ports import BacklogStore, WakeQueue, WakeUp
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
@@ -52,7 +52,7 @@ class Waker(Component):
             Unavailable: Some may not have been woken.
         """
         now = self.clock.now()
-        wakes = [Wake.of(each) for each in backlogs if each.consumers]
+        wakes = [WakeUp.of(each) for each in backlogs if each.consumers]
         fresh = [each for each in wakes if now - self._sent.get(_key(each), 0) >= _REMEMBERED_MS]
         if not fresh:
             return
@@ -63,5 +63,5 @@ class Waker(Component):
             self._sent.popitem(last=False)
 
 
-def _key(wake: Wake) -> tuple[str, int]:
+def _key(wake: WakeUp) -> tuple[str, int]:
     return wake.subscriber_uid, wake.version

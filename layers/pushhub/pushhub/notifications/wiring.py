@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pushhub.cloud.settings import Setting, number, text, url
+from pushhub.cloud.settings import EnvironmentSetting, number, text, url
 from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import ReadAccepted, ReadChange
@@ -59,7 +59,7 @@ NOTIFY_QUEUE_URL = text("NOTIFY_QUEUE_URL")
 WEBSOCKET_MANAGEMENT_URL = url("WEBSOCKET_MANAGEMENT_URL")
 BACKLOG_HOURS = number("BACKLOG_HOURS", least=1, most=336)
 BACKLOG_BYTES = number("BACKLOG_BYTES", least=1_000, most=1 << 40)
-_APPENDING: tuple[Setting[Any], ...] = (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, BACKLOG_HOURS, BACKLOG_BYTES)
+_APPENDING: tuple[EnvironmentSetting[Any], ...] = (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, BACKLOG_HOURS, BACKLOG_BYTES)
 
 
 class AwsNotificationsPorts:
@@ -151,7 +151,7 @@ class Notifications:
     """The use cases of notifications, each created on first use."""
 
     aws_ports = AwsNotificationsPorts
-    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+    settings: ClassVar[dict[str, tuple[EnvironmentSetting[Any], ...]]] = {
         "ingest": _APPENDING,
         "control": (*_APPENDING, WEBSOCKET_MANAGEMENT_URL),
         "push": _APPENDING,
@@ -376,10 +376,10 @@ class Notifications:
         from pushhub.notifications.records import NotificationRecords
         from pushhub.notifications.store.changes import notification_change
 
-        made = NotificationRecords(topics=self.ports.topics, backlogs=self.ports.backlogs)
+        records = NotificationRecords(topics=self.ports.topics, backlogs=self.ports.backlogs)
 
         def read(stream_record: Mapping[str, Any]) -> Sequence[DeliveryRecord]:
             change = notification_change(stream_record)
-            return made.of(change) if change else ()
+            return records.of(change) if change else ()
 
         return {self.ports.backlogs_table: read}

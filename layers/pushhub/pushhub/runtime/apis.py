@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.cloud.deadline import deadline
 
 if TYPE_CHECKING:
-    from pushhub.engine.protocol import Api
+    from pushhub.engine.protocol import ProtocolApi
     from pushhub.runtime.invocation import LambdaContext
 
 GATEWAY_MS = 29_500
@@ -19,7 +19,7 @@ SENSIBLE_MS = 60_000
 """A request that seems to be older, or younger than nothing, says something about clocks."""
 
 
-def handle(mounted: Iterable[Mapping[str, Callable[[], Api]]], event: Mapping[str, Any]) -> dict[str, Any]:
+def handle(mounted: Iterable[Mapping[str, Callable[[], ProtocolApi]]], event: Mapping[str, Any]) -> dict[str, Any]:
     """Answer an HTTP API event with the API that its path belongs to: the one with the longest matching prefix.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pushhub.cloud.settings import Setting, one_of
+from pushhub.cloud.settings import EnvironmentSetting, one_of
 from pushhub.engine.wiring import RECORDS_BUCKET
 from pushhub.web.audit import audit
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 AUDIT_TRAIL: Final = one_of("AUDIT_TRAIL", "true", "false")
 """Whether changes through the APIs are kept."""
-SETTINGS: tuple[Setting[Any], ...] = (AUDIT_TRAIL, RECORDS_BUCKET)
+SETTINGS: tuple[EnvironmentSetting[Any], ...] = (AUDIT_TRAIL, RECORDS_BUCKET)
 
 
 def keep(aws: AwsEnginePorts) -> None:

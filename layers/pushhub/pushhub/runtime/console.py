@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pushhub.base.errors import Unavailable
-from pushhub.cloud.settings import Setting, Settings, optional_text
+from pushhub.cloud.settings import EnvironmentSetting, Settings, optional_text
 from pushhub.web.site import Framed, Site, content_security_policy
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ WEBSOCKET_URL = optional_text("WEBSOCKET_URL")
 """Where consumers of notifications connect; empty means the base URL, which serves them too then."""
 WEBHOOKS_TABLE = optional_text("WEBHOOKS_TABLE")
 """Where it is kept who may show portals in frames; empty means that nobody may."""
-SETTINGS: tuple[Setting[Any], ...] = (WEBSOCKET_URL, WEBHOOKS_TABLE)
+SETTINGS: tuple[EnvironmentSetting[Any], ...] = (WEBSOCKET_URL, WEBHOOKS_TABLE)
 PATH = "/console"
 REFERENCE = "/docs"
 """Where the API reference is: ``/openapi.json`` in a viewer."""

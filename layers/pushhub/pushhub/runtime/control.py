@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 from pushhub.runtime.apis import handle, in_time
 
 if TYPE_CHECKING:
-    from pushhub.engine.protocol import Api
+    from pushhub.engine.protocol import ProtocolApi
     from pushhub.runtime.hub import Pushhub
     from pushhub.runtime.invocation import LambdaContext
 
 
-def _mcp(hub: Pushhub) -> Api:
+def _mcp(hub: Pushhub) -> ProtocolApi:
     from pushhub.runtime.mcp import Mcp  # noqa: PLC0415 (few ask for it)
 
     return Mcp(hub, hub.engine.ports.base_url)
 
 
-def _documentation() -> Api:
+def _documentation() -> ProtocolApi:
     from pushhub.runtime.documentation import Documentation  # noqa: PLC0415 (few ask for it)
 
     return Documentation()
@@ -38,7 +38,7 @@ class _WithoutSlash:
         return {"statusCode": 308, "headers": {"Location": self._page}, "body": "", "isBase64Encoded": False}
 
 
-def _addresses() -> Api:
+def _addresses() -> ProtocolApi:
     from pushhub.runtime.source_addresses import SourceAddresses  # noqa: PLC0415 (few ask for it)
 
     return SourceAddresses()

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from pushhub.cloud.clients import Clients
-from pushhub.cloud.settings import Setting, Settings
+from pushhub.cloud.settings import EnvironmentSetting, Settings
 from pushhub.engine.wiring import SETTINGS, AwsEnginePorts, Engine
 from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq
@@ -22,7 +22,7 @@ if typing.TYPE_CHECKING:
     from pushhub.engine.protocol import Protocol
 
 
-class Part(typing.Protocol):
+class BuiltProtocol(typing.Protocol):
     """A protocol, as built by its package's wiring."""
 
     @property
@@ -33,11 +33,11 @@ class Part(typing.Protocol):
 PROTOCOLS: tuple[type[Any], ...] = (Ironmq, Hub, Notifications, Webhooks)
 """All protocols.
 
-Each is a class made from its own ports and the engine, see :class:`Part`; its ``aws_ports`` makes those ports on AWS,
-its ``settings`` says what it reads in each function, and its ``routes`` lists its HTTP routes.
+Each is a class made from its own ports and the engine, see :class:`BuiltProtocol`; its ``aws_ports`` makes those ports
+on AWS, its ``settings`` says what it reads in each function, and its ``routes`` lists its HTTP routes.
 """
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=BuiltProtocol)
 
 
 class Pushhub:
@@ -57,8 +57,8 @@ class Pushhub:
 
     def part(self, kind: type[P]) -> P:
         """A protocol, by its class."""
-        made: P = self._parts[kind]
-        return made
+        protocol: P = self._parts[kind]
+        return protocol
 
 
 def build(ports: AwsEnginePorts, own_ports: Callable[[type[Any]], Any]) -> Pushhub:
@@ -93,7 +93,7 @@ What only some hubs need is not included: other kinds of subscribers are created
 """
 
 
-def settings_of(function: str) -> set[Setting[Any]]:
+def settings_of(function: str) -> set[EnvironmentSetting[Any]]:
     """The settings of a function, by the name of its folder."""
     if function == "console":
         from pushhub.runtime import console  # noqa: PLC0415 (the other functions do without what serves its files)

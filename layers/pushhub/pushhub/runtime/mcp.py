@@ -20,7 +20,7 @@ from pushhub.engine.projects.suspension import is_suspended
 from pushhub.runtime.apis import handle
 from pushhub.runtime.documentation import VERSION
 from pushhub.web.http import MethodNotAllowed, Request, Response, serve
-from pushhub.web.mcp import MAX_REQUEST_BYTES, Answer, Tool, answer
+from pushhub.web.mcp import MAX_REQUEST_BYTES, Tool, ToolResult, answer
 from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.wiring import Webhooks
 
@@ -82,7 +82,7 @@ class Who:
 class _Refusal(Exception):
     """An API refused."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: ToolResult) -> None:
         super().__init__()
         self.answer = answer
 
@@ -122,27 +122,29 @@ class Toolbox:
             run=partial(_told, partial(offer.run, self)),
         )
 
-    def applications(self, given: Mapping[str, Any]) -> Answer:
+    def applications(self, given: Mapping[str, Any]) -> ToolResult:
         """A page of applications."""
         return _listed(self._get("/api/v1/app", _paged(given)))
 
-    def troubled(self, given: Mapping[str, Any]) -> Answer:
+    def troubled(self, given: Mapping[str, Any]) -> ToolResult:
         """Endpoints in trouble."""
         del given
         found = self._get("/api/v1/health/endpoints")
         # The list may be cut, here and there; these numbers are whole.
-        return Answer(data={"count": found.pop("total"), "of_each_state": found.pop("totals")}, found=found)
+        return ToolResult(data={"count": found.pop("total"), "of_each_state": found.pop("totals")}, found=found)
 
-    def endpoints(self, given: Mapping[str, Any]) -> Answer:
+    def endpoints(self, given: Mapping[str, Any]) -> ToolResult:
         """A page of endpoints."""
         return _listed(self._get(f"{self._app(given)}/endpoint", _paged(given)))
 
-    def health(self, given: Mapping[str, Any]) -> Answer:
+    def health(self, given: Mapping[str, Any]) -> ToolResult:
         """Health and counts of an endpoint."""
         path = self._endpoint(given)
-        return Answer(data={}, found={"health": self._get(f"{path}/health"), "attempts": self._get(f"{path}/stats")})
+        return ToolResult(
+            data={}, found={"health": self._get(f"{path}/health"), "attempts": self._get(f"{path}/stats")}
+        )
 
-    def failed(self, given: Mapping[str, Any]) -> Answer:
+    def failed(self, given: Mapping[str, Any]) -> ToolResult:
         """A page of failed attempts."""
         return _listed(self._failures(given, {**_paged(given), "with_content": "false"}))
 
@@ -150,7 +152,7 @@ class Toolbox:
         path = f"{self._app(given)}/attempt/endpoint/{_segment(given['endpoint'])}"
         return self._get(path, {"status": "2", **query})
 
-    def why(self, given: Mapping[str, Any]) -> Answer:
+    def why(self, given: Mapping[str, Any]) -> ToolResult:
         """Why an endpoint fails."""
         health = self._get(f"{self._endpoint(given)}/health")
         attempts: list[dict[str, Any]] = self._failures(given, {"limit": "50"})["data"]
@@ -168,45 +170,45 @@ class Toolbox:
             whose = "What the endpoint answered" if last["responseStatusCode"] else "What the hub noted"
             # The message's id is ours: a producer's own stands elsewhere.
             strangers[f"{whose} to {last['msgId']} ({last['id']})"] = last["response"]
-        return Answer(data={"last_failed_attempts": failures}, found={"health": health}, strangers=strangers)
+        return ToolResult(data={"last_failed_attempts": failures}, found={"health": health}, strangers=strangers)
 
-    def attempt(self, given: Mapping[str, Any]) -> Answer:
+    def attempt(self, given: Mapping[str, Any]) -> ToolResult:
         """One attempt."""
         path = f"{self._app(given)}/msg/{_segment(given['message'])}/attempt/{_segment(given['attempt'])}"
         found = self._get(path)
         response = found.pop("response", "")
-        return Answer(
+        return ToolResult(
             data={"mostly_means": _meaning(int(found["responseStatusCode"]))},
             found=found,
             strangers={"What the endpoint answered, or what the hub noted": response},
         )
 
-    def find(self, given: Mapping[str, Any]) -> Answer:
+    def find(self, given: Mapping[str, Any]) -> ToolResult:
         """Messages with a value, without what is around it."""
         asked = {"value": given["value"], **({"after": given["after"]} if "after" in given else {})}
         return _without_excerpts(self._get(f"/3/projects/{self._who.project}/search", asked), "found")
 
-    def events(self, given: Mapping[str, Any]) -> Answer:
+    def events(self, given: Mapping[str, Any]) -> ToolResult:
         """What was accepted."""
         asked = {name: str(each) for name, each in given.items()}
         return _without_excerpts(self._get(f"/3/projects/{self._who.project}/events", asked), "events")
 
-    def resend(self, given: Mapping[str, Any]) -> Answer:
+    def resend(self, given: Mapping[str, Any]) -> ToolResult:
         """Send a message again."""
         path = f"{self._app(given)}/msg/{_segment(given['message'])}/endpoint/{_segment(given['endpoint'])}/resend"
-        return Answer(data={"accepted": True, **self._ask("POST", path)})
+        return ToolResult(data={"accepted": True, **self._ask("POST", path)})
 
-    def recover(self, given: Mapping[str, Any]) -> Answer:
+    def recover(self, given: Mapping[str, Any]) -> ToolResult:
         """Send failed messages again."""
-        return Answer(data=self._ask("POST", f"{self._endpoint(given)}/recover", {"since": given["since"]}))
+        return ToolResult(data=self._ask("POST", f"{self._endpoint(given)}/recover", {"since": given["since"]}))
 
-    def outages(self, given: Mapping[str, Any]) -> Answer:
+    def outages(self, given: Mapping[str, Any]) -> ToolResult:
         """When an endpoint was down."""
         endpoint = self._get(self._endpoint(given))["id"]
         application = self._get(self._app(given))["id"]
         asked = {"queue": f"webhooks/{application}", "subscriber": endpoint}
-        told = self._get(f"/3/projects/{self._who.project}/outages", asked)
-        return Answer(data={"as_of": told["as_of"], "said": told["said"]}, found={"outages": told["outages"]})
+        report = self._get(f"/3/projects/{self._who.project}/outages", asked)
+        return ToolResult(data={"as_of": report["as_of"], "said": report["said"]}, found={"outages": report["outages"]})
 
     def _app(self, given: Mapping[str, Any]) -> str:
         return f"/api/v1/app/{_segment(self._who.app_id or given['app'])}"
@@ -241,10 +243,10 @@ class Toolbox:
             },
         )
         text = result.get("body") or "{}"
-        told = json_text.stored(base64.b64decode(text) if result.get("isBase64Encoded") else text)
+        answer = json_text.stored(base64.b64decode(text) if result.get("isBase64Encoded") else text)
         if not 200 <= result["statusCode"] < 300:
-            raise _Refusal(Answer(data={"status": result["statusCode"], "error": told}, failed=True))
-        return dict(told)
+            raise _Refusal(ToolResult(data={"status": result["statusCode"], "error": answer}, failed=True))
+        return dict(answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +263,7 @@ class _Offer:
     name: str
     title: str
     means: str
-    run: Callable[[Toolbox, Mapping[str, Any]], Answer]
+    run: Callable[[Toolbox, Mapping[str, Any]], ToolResult]
     needed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     optional: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     of_project: bool = False
@@ -380,7 +382,7 @@ OFFERS: Final = (
 )
 
 
-def _told(run: Callable[[Mapping[str, Any]], Answer], given: Mapping[str, Any]) -> Answer:
+def _told(run: Callable[[Mapping[str, Any]], ToolResult], given: Mapping[str, Any]) -> ToolResult:
     """What a tool found, or why it could not."""
     try:
         return run(given)
@@ -388,15 +390,15 @@ def _told(run: Callable[[Mapping[str, Any]], Answer], given: Mapping[str, Any]) 
         return refusal.answer
 
 
-def _listed(found: dict[str, Any]) -> Answer:
+def _listed(found: dict[str, Any]) -> ToolResult:
     """A page of what customers named."""
-    return Answer(data={"count": len(found["data"])}, found=found)
+    return ToolResult(data={"count": len(found["data"])}, found=found)
 
 
-def _without_excerpts(page: dict[str, Any], name: str) -> Answer:
+def _without_excerpts(page: dict[str, Any], name: str) -> ToolResult:
     """A page of messages, without anything of their bodies."""
     rows = [{key: each[key] for key in each if key != "excerpt"} for each in page[name]]
-    return Answer(data={"count": len(rows)}, found={**page, name: rows})
+    return ToolResult(data={"count": len(rows)}, found={**page, name: rows})
 
 
 def _paged(given: Mapping[str, Any]) -> dict[str, str]:

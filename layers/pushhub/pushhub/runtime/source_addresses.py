@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from pushhub.cloud.settings import Setting, Settings
+from pushhub.cloud.settings import EnvironmentSetting, Settings
 from pushhub.web.http import MethodNotAllowed, Request, Response, serve
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ def _moment(given: str) -> str:
     return read.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-ADDRESSES: Final = Setting("SOURCE_ADDRESSES", _networks, optional=True)
+ADDRESSES: Final = EnvironmentSetting("SOURCE_ADDRESSES", _networks, optional=True)
 """Addresses that all calls of strangers come from; none if they may come from anywhere."""
-NEXT: Final = Setting("NEXT_SOURCE_ADDRESSES", _networks, optional=True)
+NEXT: Final = EnvironmentSetting("NEXT_SOURCE_ADDRESSES", _networks, optional=True)
 """What they will be; none if no change is announced."""
-NEXT_FROM: Final = Setting("NEXT_SOURCE_ADDRESSES_FROM", _moment, optional=True)
+NEXT_FROM: Final = EnvironmentSetting("NEXT_SOURCE_ADDRESSES_FROM", _moment, optional=True)
 """From when on; ISO 8601 with a time zone."""
-SETTINGS: tuple[Setting[Any], ...] = (ADDRESSES, NEXT, NEXT_FROM)
+SETTINGS: tuple[EnvironmentSetting[Any], ...] = (ADDRESSES, NEXT, NEXT_FROM)
 
 
 class SourceAddresses:

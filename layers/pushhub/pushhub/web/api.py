@@ -249,8 +249,8 @@ class Api(Generic[UseCasesT_contra, CallT]):
 
     def _warned(self, route: Route[UseCasesT_contra, CallT], request: Request, response: Response) -> Response:
         """The response to a change of settings, with what is odd about it."""
-        told = self._warnings(route.name, request.body) if self._warnings and route.body is Body.JSON else ()
-        return _with_header(response, WARNING_HEADER, "; ".join(told)) if told else response
+        warnings = self._warnings(route.name, request.body) if self._warnings and route.body is Body.JSON else ()
+        return _with_header(response, WARNING_HEADER, "; ".join(warnings)) if warnings else response
 
     def _audited(self, route: Route[UseCasesT_contra, CallT], call: CallT) -> Response:
         """Carry out a request that changes something, between two entries of the audit trail."""

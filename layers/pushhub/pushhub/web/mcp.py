@@ -38,7 +38,7 @@ _LISTED_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ToolResult:
     """What a tool found or did.
 
     Attributes:
@@ -74,7 +74,7 @@ class Tool:
     properties: Mapping[str, Mapping[str, Any]]
     required: tuple[str, ...] = ()
     writes: bool = False
-    run: Callable[[Mapping[str, Any]], Answer]
+    run: Callable[[Mapping[str, Any]], ToolResult]
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class _RpcError(Exception):
     def __init__(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.code = code
-        self.told = {"code": code, "message": message, **({} if data is None else {"data": data})}
+        self.error = {"code": code, "message": message, **({} if data is None else {"data": data})}
 
 
 def answer(request: Request, tools: Sequence[Tool], *, version: str, instructions: str) -> Response:
@@ -126,7 +126,7 @@ def answer(request: Request, tools: Sequence[Tool], *, version: str, instruction
     except _RpcError as error:
         # Older clients read an error only from an answer that is 200
         status = _STATUS.get(error.code, 400) if modern or identifier is None else 200
-        return Response(status=status, body={"jsonrpc": "2.0", "id": identifier, "error": error.told})
+        return Response(status=status, body={"jsonrpc": "2.0", "id": identifier, "error": error.error})
     return Response(status=200, body={"jsonrpc": "2.0", "id": identifier, "result": result})
 
 
@@ -176,17 +176,17 @@ def _check_envelope(headers: Mapping[str, str], method: str, params: Mapping[str
 def _result(
     method: str, params: Mapping[str, Any], tools: Mapping[str, Tool], version: str, instructions: str
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    server: dict[str, Any] = {
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "pushhub", "title": "Pushhub", "version": version},
         "instructions": instructions,
     }
     match method:
         case "server/discover":
-            found = {"supportedVersions": [NEWEST, *WITH_HANDSHAKE], **told, "ttlMs": 0, "cacheScope": "private"}
+            found = {"supportedVersions": [NEWEST, *WITH_HANDSHAKE], **server, "ttlMs": 0, "cacheScope": "private"}
         case "initialize":
             asked = params.get("protocolVersion")
-            return {"protocolVersion": asked if asked in WITH_HANDSHAKE else WITH_HANDSHAKE[0], **told}
+            return {"protocolVersion": asked if asked in WITH_HANDSHAKE else WITH_HANDSHAKE[0], **server}
         case "ping":
             return {}
         case "tools/list":
@@ -196,7 +196,7 @@ def _result(
             found = _called(params, tools)
         case _:
             raise _RpcError(NO_METHOD, "There is no such method")
-    return {**found, "resultType": "complete", "_meta": {_SERVER: told["serverInfo"]}}
+    return {**found, "resultType": "complete", "_meta": {_SERVER: server["serverInfo"]}}
 
 
 def _called(params: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Any]:
@@ -205,10 +205,10 @@ def _called(params: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, A
     if tool is None:
         raise _RpcError(INVALID_PARAMS, "There is no such tool, or the caller may not use it")
     try:
-        made = tool.run(_arguments(tool, {} if given is None else given))
+        result = tool.run(_arguments(tool, {} if given is None else given))
     except Invalid as error:
-        made = Answer(data={"error": error.message}, failed=True)
-    return {"content": _content(made), "isError": made.failed}
+        result = ToolResult(data={"error": error.message}, failed=True)
+    return {"content": _content(result), "isError": result.failed}
 
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {"string": str, "integer": int, "object": dict}
@@ -238,15 +238,15 @@ def _arguments(tool: Tool, given: Any) -> Mapping[str, Any]:
     return given
 
 
-def _content(made: Answer) -> list[dict[str, str]]:
+def _content(result: ToolResult) -> list[dict[str, str]]:
     """The answer as text, and the strangers' texts behind fences that they cannot know."""
-    fenced = [_fenced(what, _cut(text)) for what, text in made.strangers.items()]
+    fenced = [_fenced(what, _cut(text)) for what, text in result.strangers.items()]
     left = ANSWER_BYTES - sum(len(each.encode()) for each in fenced)
-    if made.found is None:
-        return [{"type": "text", "text": each} for each in (_fitted(made.data, left), *fenced)]
-    own = _fitted(made.data, left)
+    if result.found is None:
+        return [{"type": "text", "text": each} for each in (_fitted(result.data, left), *fenced)]
+    own = _fitted(result.data, left)
     around = len(_fenced(_FOUND, "").encode())
-    found = _fenced(_FOUND, _fitted(made.found, left - len(own.encode()) - around))
+    found = _fenced(_FOUND, _fitted(result.found, left - len(own.encode()) - around))
     return [{"type": "text", "text": each} for each in (own, found, *fenced)]
 
 

@@ -60,8 +60,8 @@ class Misspelt:
             body = json_text.read(content, last_wins=True)
         except json_text.NotJson:
             return []
-        told = _Look(description.schemas).found(body, schema or {})
-        return list(islice(dict.fromkeys(told), MOST_WARNINGS))
+        warnings = _Look(description.schemas).found(body, schema or {})
+        return list(islice(dict.fromkeys(warnings), MOST_WARNINGS))
 
 
 class _Look:

@@ -153,8 +153,8 @@ class Site:
         self._path = path
         self._policy = policy
         self._files = {f"{files}/{name}": _File.of(name, content, FOR_EVER) for name, content in contents.items()}
-        told = json_text.write(dict(configuration), sort_keys=True).encode()
-        self._files[f"{path}/config.json"] = _File.of("config.json", told, ASK_EACH_TIME)
+        configured = json_text.write(dict(configuration), sort_keys=True).encode()
+        self._files[f"{path}/config.json"] = _File.of("config.json", configured, ASK_EACH_TIME)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an HTTP API event (payload format 2.0): a file, 304 if the client has it already, 404, or 405 with

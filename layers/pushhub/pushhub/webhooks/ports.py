@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.event_type import EventType
-    from pushhub.webhooks.model.page import Span
+    from pushhub.webhooks.model.page import KeyRange
 
 
 class UidTaken(HubError):
@@ -34,7 +34,7 @@ class ReadApplications(Protocol):
 class Applications(ReadApplications, Protocol):
     """Applications of projects."""
 
-    def applications(self, project_id: str, span: Span) -> Iterator[Application]:
+    def applications(self, project_id: str, span: KeyRange) -> Iterator[Application]:
         """The applications with ids in a span, in its direction, read page by page on demand."""
 
     def put_application(self, application: Application, before: Application | None) -> Application:
@@ -55,7 +55,7 @@ class ReadEndpoints(Protocol):
     def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
         """The endpoint with that id or uid, or None; deleted ones are not found."""
 
-    def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
+    def endpoints(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[Endpoint]:
         """The endpoints of an application with ids in a span, in its direction, read page by page on demand."""
 
 
@@ -90,7 +90,7 @@ class EventTypes(Protocol):
     def event_type(self, project_id: str, name: str) -> EventType | None:
         """The event type, or None."""
 
-    def event_types(self, project_id: str, span: Span) -> Iterator[EventType]:
+    def event_types(self, project_id: str, span: KeyRange) -> Iterator[EventType]:
         """The event types with names in a span, in its direction, read page by page on demand."""
 
     def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:

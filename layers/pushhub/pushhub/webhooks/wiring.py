@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pushhub.cloud.settings import Setting, number, text
+from pushhub.cloud.settings import EnvironmentSetting, number, text
 from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import OwnIds
 from pushhub.engine.protocol import Protocol as WireProtocol
@@ -188,7 +188,7 @@ class Webhooks:
     """The use cases of webhooks, each made on first use."""
 
     aws_ports = AwsWebhooksPorts
-    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+    settings: ClassVar[dict[str, tuple[EnvironmentSetting[Any], ...]]] = {
         "ingest": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS),
         "control": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS, WAKE_FUNCTION),
         "push": (WEBHOOKS_TABLE,),
@@ -390,10 +390,10 @@ class Webhooks:
     @cached_property
     def operational(self) -> Operational:
         """Sends operational events to projects."""
-        from pushhub.webhooks.operational.operational import Operational, Saying
+        from pushhub.webhooks.operational.operational import Operational, OperationalPosts
 
         ports, outside = self.ports, self._outside
-        saying = Saying(intake=self.intake, endpoints=ports.endpoints)
+        saying = OperationalPosts(intake=self.intake, endpoints=ports.endpoints)
         return Operational(
             applications=ports.applications,
             say=saying.say,

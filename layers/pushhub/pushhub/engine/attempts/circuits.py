@@ -84,7 +84,7 @@ class Gate(Enum):
 
 
 @dataclass
-class _Known:
+class _LocalHealth:
     """What this environment knows of a subscriber."""
 
     health: Health
@@ -112,7 +112,7 @@ class Circuits(Component):
     telemetry: Telemetry
 
     def __post_init__(self) -> None:
-        self._known: OrderedDict[SubscriberKey, _Known] = OrderedDict()
+        self._known: OrderedDict[SubscriberKey, _LocalHealth] = OrderedDict()
         self._lock = threading.Lock()
 
     def gate(self, key: SubscriberKey, *, probe_ms: int) -> Gate:
@@ -193,7 +193,7 @@ class Circuits(Component):
         if known.health.state is not CircuitState.PAUSED:
             self._change(known, lambda health: paused(health, self.clock.now()))
 
-    def _change(self, known: _Known, change: Callable[[Health], Health]) -> None:
+    def _change(self, known: _LocalHealth, change: Callable[[Health], Health]) -> None:
         """Write a change, starting again from the stored state if another change came first."""
 
         def once() -> None:
@@ -240,7 +240,7 @@ class Circuits(Component):
             each.happened(event)
         self.telemetry.count("SubscribersDisabled" if over else "SubscribersFailing")
 
-    def _fresh(self, key: SubscriberKey) -> _Known:
+    def _fresh(self, key: SubscriberKey) -> _LocalHealth:
         now = self.clock.now()
         with self._lock:
             known = self._known.get(key)
@@ -249,14 +249,14 @@ class Circuits(Component):
                 return known
         health = self.healths.health(key) or Health(key=key)
         with self._lock:
-            known = self._known.setdefault(key, _Known(health=health, read_at=now))
+            known = self._known.setdefault(key, _LocalHealth(health=health, read_at=now))
             self._known.move_to_end(key)
             if len(self._known) > KNOWN:
                 self._known.popitem(last=False)
         self._learn(known, health, asked_at=now)
         return known
 
-    def _learn(self, known: _Known, health: Health, *, asked_at: int = 0) -> None:
+    def _learn(self, known: _LocalHealth, health: Health, *, asked_at: int = 0) -> None:
         """Know what is stored, or was just written.
 
         Args:

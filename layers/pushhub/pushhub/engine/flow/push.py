@@ -34,12 +34,12 @@ from pushhub.engine.model.actions import (
     Await,
     Begin,
     ClearOut,
+    Completions,
     Count,
     Delete,
     GiveBack,
     Glance,
     Granted,
-    Happened,
     Hide,
     Hold,
     Keep,
@@ -228,21 +228,21 @@ class Hands:
         self._push.telemetry.count("PushFaults")
         self._push.telemetry.event("push_fault", **described(error), **received.order.identity)
 
-    def _await(self, todo: Await) -> Happened:
+    def _await(self, todo: Await) -> Completions:
         futures = self._finished.take(todo.at_most_s)
         ended = {self._numbers.pop(each): each.result() for each in futures if each in self._numbers}
         for number in ended:
             del self._attempts[number]
         if self._receive is None or self._receive not in futures:
-            return Happened(ended)
+            return Completions(ended)
         receive, self._receive = self._receive, None
         try:
             batch = receive.result()
         except Unavailable as error:
             self._failed.tell("orders_not_received", error)
-            return Happened(ended, over=True)
+            return Completions(ended, over=True)
         self._in_hand.take(batch)
-        return Happened(ended, batch, over=True)
+        return Completions(ended, batch, over=True)
 
     # -- SQS messages
 

@@ -70,7 +70,7 @@ class To(Enum):
 # -- what is heard
 
 
-class Happened(NamedTuple):
+class Completions(NamedTuple):
     """What has finished meanwhile.
 
     Attributes:
@@ -130,7 +130,7 @@ class AnyUnderWay(Action[bool]):
     numbers: Collection[int]
 
 
-class Await(Action[Happened]):
+class Await(Action[Completions]):
     """Wait until something finishes, for so many seconds at most."""
 
     at_most_s: float

@@ -85,7 +85,7 @@ class Exponential:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class RetrySchedule:
     """A list of waits, each randomized so that deliveries that failed together do not come back together.
 
     Attributes:
@@ -125,11 +125,11 @@ class Schedule:
         return round(self.waits_s[tries - 1] * (least + (greatest - least) * jitter) * 1000)
 
 
-RetryPolicy = FixedDelay | Exponential | Schedule
+RetryPolicy = FixedDelay | Exponential | RetrySchedule
 
-SCHEDULES: Final[Mapping[str, Schedule]] = {
-    "svix": Schedule(waits_s=(5, 300, 1800, 7200, 18_000, 36_000, 36_000)),
-    "standard-webhooks": Schedule(waits_s=(5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)),
+SCHEDULES: Final[Mapping[str, RetrySchedule]] = {
+    "svix": RetrySchedule(waits_s=(5, 300, 1800, 7200, 18_000, 36_000, 36_000)),
+    "standard-webhooks": RetrySchedule(waits_s=(5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)),
 }
 """Published lists of waits, by name: Svix's (8 tries in about 28 hours).
 

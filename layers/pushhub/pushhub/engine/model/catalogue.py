@@ -179,8 +179,8 @@ def digest(project: str, value: str) -> int:
     """Four bytes for a value, whatever its case and the space around it. The project is in it, so that nobody sees that
     two projects have the same values.
     """
-    told = f"{project}\0{value.strip().casefold()}"
-    return int.from_bytes(hashlib.sha256(told.encode(errors="surrogatepass")).digest()[:4])
+    normalized = f"{project}\0{value.strip().casefold()}"
+    return int.from_bytes(hashlib.sha256(normalized.encode(errors="surrogatepass")).digest()[:4])
 
 
 def _values(body: StoredBody | None) -> tuple[Sequence[str], bool]:

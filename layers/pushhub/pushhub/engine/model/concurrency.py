@@ -117,7 +117,7 @@ class ConcurrencyLimits:
         return limit is not None and limit.slow(now)
 
     def admits(
-        self, key: Addressee, now: int, *, leased: bool = False, alone: bool = False, roomy: bool = False
+        self, key: Addressee, now: int, *, leased: bool = False, alone: bool = False, spare_threads: bool = False
     ) -> bool:
         """Whether another attempt may begin.
 
@@ -125,13 +125,13 @@ class ConcurrencyLimits:
             leased: Whether no other run makes attempts at it: only then a slow one has the places it has earned.
             alone: Whether its project is the only one here: only then slow ones that answer have more than
                 :data:`SLOW_OF_A_PROJECT`.
-            roomy: Whether so many threads are free that some may be used to try one that is met for the first time.
+            spare_threads: Whether so many are free that some may be used to try one that is met for the first time.
         """
         limit = self._limits.get(key)
         if limit is None:
             return True
         spread = leased and now >= self._crowded.get(key[0], 0)
-        tried = limit.tried if spread and roomy else FIRST
+        tried = limit.tried if spread and spare_threads else FIRST
         if limit.slow(now):
             most = max(limit.places, FIRST if limit.untold else tried) if spread else FIRST
             together = SLOW_ALONE if alone and most > FIRST else SLOW_OF_A_PROJECT
@@ -202,8 +202,8 @@ class ConcurrencyLimits:
             return found
         for key in (key for keys in self._under_way.values() for key in keys):
             limit = self._limits[key]
-            told = limit.told_at is not None and now - limit.told_at < REMEMBERED_MS // 2
-            if limit.allowed == FIRST and limit.waits(now, SLOW_MS) and not told:
+            recently_told = limit.told_at is not None and now - limit.told_at < REMEMBERED_MS // 2
+            if limit.allowed == FIRST and limit.waits(now, SLOW_MS) and not recently_told:
                 limit.told_at = now
                 found.append(key)
         return found

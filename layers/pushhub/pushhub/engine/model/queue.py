@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pushhub.base.fields import APART, KEY, SPARSE, Setting, Stored, told
+from pushhub.base.fields import APART, KEY, SPARSE, Setting, Stored, field_metadata
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
 from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
 
@@ -98,14 +98,16 @@ class Subscriber:
     retry: RetryPolicy | None = None
     rules: AnswerRules | None = None
     limits: Limits | None = None
-    disabled: bool = field(default=False, metadata=told(stored=SPARSE))
-    paused: bool = field(default=False, metadata=told(stored=SPARSE))
-    sealed: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
-    signing_ends: Mapping[str, str] = field(default_factory=dict, metadata=told(stored=SPARSE))
-    oauth: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
-    certificate: ClientCertificate | None = field(default=None, metadata=told(stored=SPARSE))
-    identity: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
-    attached: Mapping[Attachment[Any], Any] = field(default_factory=dict, repr=False, metadata=told(stored=APART))
+    disabled: bool = field(default=False, metadata=field_metadata(stored=SPARSE))
+    paused: bool = field(default=False, metadata=field_metadata(stored=SPARSE))
+    sealed: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=SPARSE))
+    signing_ends: Mapping[str, str] = field(default_factory=dict, metadata=field_metadata(stored=SPARSE))
+    oauth: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=SPARSE))
+    certificate: ClientCertificate | None = field(default=None, metadata=field_metadata(stored=SPARSE))
+    identity: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=SPARSE))
+    attached: Mapping[Attachment[Any], Any] = field(
+        default_factory=dict, repr=False, metadata=field_metadata(stored=APART)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,16 +147,16 @@ class PushSettings:
     The meaning of the others stands on them.
     """
 
-    subscribers: tuple[Subscriber, ...] = field(metadata=told(Setting(means="")))
+    subscribers: tuple[Subscriber, ...] = field(metadata=field_metadata(Setting(means="")))
     retries: int = field(
         default=3,
-        metadata=told(
+        metadata=field_metadata(
             Setting(means="Tries after the first.", least=0, most=100, zero=True, left_out="3 when left out.")
         ),
     )
     retries_delay: int = field(
         default=60,
-        metadata=told(
+        metadata=field_metadata(
             Setting(
                 means="Seconds from the end of one try to the next.",
                 least=3,
@@ -164,16 +166,16 @@ class PushSettings:
         ),
     )
     error_queue: str = field(
-        default="", metadata=told(Setting(means="Where failed messages are reported; empty for none."))
+        default="", metadata=field_metadata(Setting(means="Where failed messages are reported; empty for none."))
     )
     retry: RetryPolicy | None = None
-    rules: AnswerRules = field(default=NO_RULES, metadata=told(stored=SPARSE))
+    rules: AnswerRules = field(default=NO_RULES, metadata=field_metadata(stored=SPARSE))
     circuit: Circuit | None = None
-    credentials: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
-    former: tuple[FormerSubscriber, ...] = field(default=(), metadata=told(stored=SPARSE))
+    credentials: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=SPARSE))
+    former: tuple[FormerSubscriber, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
     eager: bool = field(
         default=False,
-        metadata=told(
+        metadata=field_metadata(
             Setting(
                 means="Whether a post sends the first orders itself: faster on AWS, for one more SQS message.",
                 shown="There and true if posts send the first orders themselves.",
@@ -183,7 +185,7 @@ class PushSettings:
         ),
     )
     find: Callable[[str], Subscriber | None] | None = field(
-        default=None, repr=False, compare=False, metadata=told(stored=APART)
+        default=None, repr=False, compare=False, metadata=field_metadata(stored=APART)
     )
 
     def with_subscribers(self, subscribers: tuple[Subscriber, ...]) -> PushSettings:
@@ -238,9 +240,11 @@ class DeadLetter:
         max_reservations: The next one moves the message.
     """
 
-    queue_name: str = field(metadata=told(Setting(means="Where messages go after too many reservations.", shown="")))
+    queue_name: str = field(
+        metadata=field_metadata(Setting(means="Where messages go after too many reservations.", shown=""))
+    )
     max_reservations: int = field(
-        default=10, metadata=told(Setting(means="The number of reservations.", least=1, most=1000, shown=""))
+        default=10, metadata=field_metadata(Setting(means="The number of reservations.", least=1, most=1000, shown=""))
     )
 
 
@@ -290,14 +294,14 @@ class Queue:
         version: Incremented by each write; guards concurrent changes.
     """
 
-    project: str = field(metadata=told(stored=KEY))
-    name: str = field(metadata=told(stored=KEY))
+    project: str = field(metadata=field_metadata(stored=KEY))
+    name: str = field(metadata=field_metadata(stored=KEY))
     uid: str
-    pull_uid: str = field(metadata=told(stored=Stored(name="line_uid")))
+    pull_uid: str = field(metadata=field_metadata(stored=Stored(name="line_uid")))
     type: QueueType = QueueType.PULL
     message_timeout: int = field(
         default=60,
-        metadata=told(
+        metadata=field_metadata(
             Setting(
                 means="Seconds that a reservation lasts unless its request says otherwise.",
                 least=1,
@@ -308,7 +312,7 @@ class Queue:
     )
     message_expiration: int = field(
         default=604_800,
-        metadata=told(
+        metadata=field_metadata(
             Setting(
                 means="Seconds that a message lives.", least=1, most=MAX_EXPIRATION_S, left_out="A week when left out."
             )
@@ -316,12 +320,12 @@ class Queue:
     )
     push: PushSettings | None = None
     dead_letter: DeadLetter | None = None
-    alerts: tuple[Alert, ...] = field(default=(), metadata=told(stored=SPARSE))
-    search_fields: tuple[str, ...] = field(default=(), metadata=told(stored=SPARSE))
+    alerts: tuple[Alert, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
+    search_fields: tuple[str, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
     secret: str
     cleared_at: int = 0
-    uncopied_until: int = field(default=0, metadata=told(stored=SPARSE))
-    converted_at: int = field(default=0, metadata=told(stored=SPARSE))
+    uncopied_until: int = field(default=0, metadata=field_metadata(stored=SPARSE))
+    converted_at: int = field(default=0, metadata=field_metadata(stored=SPARSE))
     created_at: int
     version: int = 0
 

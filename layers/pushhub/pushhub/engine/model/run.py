@@ -31,12 +31,12 @@ from pushhub.engine.model.actions import (
     Await,
     Begin,
     ClearOut,
+    Completions,
     Count,
     Delete,
     GiveBack,
     Glance,
     Granted,
-    Happened,
     Hide,
     Hold,
     Keep,
@@ -117,7 +117,7 @@ class Lane(StrEnum):
     """It works on the orders of the slow lane."""
 
 
-class Verdict(StrEnum):
+class OrderVerdict(StrEnum):
     """What becomes of an order that waits for a thread."""
 
     BEGIN = "begin"
@@ -344,17 +344,17 @@ class Run:
         waiting, self.ledger.waiting = self.ledger.waiting, []
         for loaded in waiting:
             match self.verdict(loaded, several=several):
-                case Verdict.BEGIN:
+                case OrderVerdict.BEGIN:
                     yield from self._submit(loaded)
-                case Verdict.WAIT:
+                case OrderVerdict.WAIT:
                     self.ledger.waiting.append(loaded)
-                case Verdict.SLOW_LANE:
+                case OrderVerdict.SLOW_LANE:
                     slow.append(loaded.received)
-                case Verdict.PUT_ASIDE:
+                case OrderVerdict.PUT_ASIDE:
                     yield from self._put_aside(loaded)
-                case Verdict.TAKE_BACK:
+                case OrderVerdict.TAKE_BACK:
                     self._take_back(loaded)
-                case Verdict.LEASE:
+                case OrderVerdict.LEASE:
                     if not (yield from self._waits_for_lease(loaded)):
                         backlogged[loaded.received.order.addressee].append(loaded.received)
         for addressee, orders in backlogged.items():
@@ -371,7 +371,7 @@ class Run:
         waiting = {each.received.order.key.project for each in self.ledger.waiting}
         return waiting | {each.addressee[0] for each in self.running.values()}
 
-    def verdict(self, loaded: Loaded, *, several: bool) -> Verdict:
+    def verdict(self, loaded: Loaded, *, several: bool) -> OrderVerdict:
         """What becomes of an order that waits for a thread.
 
         Args:
@@ -382,12 +382,12 @@ class Run:
         addressee = received.order.addressee
         polled = stored is not None and stored.update_url is not None
         if self._in_a_hurry and not polled and self._holds_up(received.order, self.now):
-            return Verdict.SLOW_LANE
+            return OrderVerdict.SLOW_LANE
         if self._needed_terms(addressee, polled=polled):
-            return Verdict.TAKE_BACK if self._leases.with_entry_of(received) else Verdict.LEASE
+            return OrderVerdict.TAKE_BACK if self._leases.with_entry_of(received) else OrderVerdict.LEASE
         if self._is_left_to_itself(addressee):
-            return Verdict.PUT_ASIDE
-        return Verdict.BEGIN if self._has_room(addressee, several=several) else Verdict.WAIT
+            return OrderVerdict.PUT_ASIDE
+        return OrderVerdict.BEGIN if self._has_room(addressee, several=several) else OrderVerdict.WAIT
 
     def _lists(self, addressee: Addressee, now: int) -> bool:
         """Whether a subscriber was on the list of slow ones when that was last read."""
@@ -415,8 +415,10 @@ class Run:
         if several and self._limits.held(addressee[0]) >= SHARE_OF_A_PROJECT:
             return False
         running = len(self.running)
-        roomy = running < AT_ONCE // 2
-        return running < AT_ONCE and self._limits.admits(addressee, self.now, leased=leased, alone=alone, roomy=roomy)
+        spare_threads = running < AT_ONCE // 2
+        return running < AT_ONCE and self._limits.admits(
+            addressee, self.now, leased=leased, alone=alone, spare_threads=spare_threads
+        )
 
     def _submit(self, loaded: Loaded, lease: Lease | None = None) -> Steps[None]:
         """Begin an attempt."""
@@ -670,7 +672,7 @@ class Run:
         if self.ended and (happened.nothing or not self.running or len(self.ended) >= FLUSH_COUNT):
             yield from self._flush()
 
-    def _await(self) -> Steps[Happened]:
+    def _await(self) -> Steps[Completions]:
         """What has finished; waits briefly if nothing has, but not beyond the time of the next attempt under a
         lease.
         """
@@ -682,7 +684,7 @@ class Run:
             return (yield from Await(min(FLUSH_SECONDS, wait_s)))
         if waits_ms and min(waits_ms) <= HORIZON_MS and not self.ledger.waiting and not self.ended:
             yield from Sleep(wait_s)
-        return Happened({})
+        return Completions({})
 
     def _end(self, attempt: Running, following: Following, now: int) -> None:
         """An attempt is over."""

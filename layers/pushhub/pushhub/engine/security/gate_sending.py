@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pushhub.base.gates import ClientCertificate, Gated
     from pushhub.base.ports import Clock, PushRequest, Sender, Vault
     from pushhub.engine.ports import ProjectStore
-    from pushhub.engine.security.oauth import Tokens
+    from pushhub.engine.security.oauth import AccessTokens
 
 UNAUTHORIZED = 401
 LEAST_LEFT_MS = 1_000
@@ -53,7 +53,7 @@ class GateSending(Component):
     """Sends to subscribers."""
 
     sender: Sender
-    tokens: Callable[[], Tokens]  # Obtains tokens; made when the first subscriber needs one.
+    tokens: Callable[[], AccessTokens]  # Obtains tokens; made when the first subscriber needs one.
     vault: Callable[[], Vault]  # Opens how they are obtained; made when it is first needed.
     projects: ProjectStore  # For the projects' allowed targets.
     clock: Clock

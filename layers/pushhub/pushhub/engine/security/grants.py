@@ -232,8 +232,8 @@ def _key(given: object, *place: str) -> str:
     try:
         check_rsa_key(base64.b64decode(given, validate=True))
     except (binascii.Error, ValueError) as error:
-        told = str(error) if isinstance(error, PemRefused) else "it is not base64"
-        _refuse(f"The base64 of an RSA private key is required: {told}", *place)
+        problem = str(error) if isinstance(error, PemRefused) else "it is not base64"
+        _refuse(f"The base64 of an RSA private key is required: {problem}", *place)
     return given
 
 

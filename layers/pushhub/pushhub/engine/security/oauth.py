@@ -109,7 +109,7 @@ class TokenState:
         return self.out_since > 0 and now - self.out_since < SPARED_MS
 
 
-class TokenStore(Protocol):
+class AccessTokenStore(Protocol):
     """Where tokens are kept."""
 
     def token_state(self, owner: TokenOwner) -> TokenState | None:
@@ -133,10 +133,10 @@ class TokenStore(Protocol):
         ...
 
 
-class Tokens(Component):
+class AccessTokens(Component):
     """Obtains tokens. Thread-safe."""
 
-    store: TokenStore  # Shared by all environments.
+    store: AccessTokenStore  # Shared by all environments.
     sender: Sender  # Asks token servers, through the egress guard.
     vault: Vault  # Seals tokens.
     clock: Clock

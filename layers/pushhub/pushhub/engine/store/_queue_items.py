@@ -8,7 +8,7 @@ from pushhub.base.gates import ClientCertificate
 from pushhub.cloud.records import Record, choice, one_of
 from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.answer_rules import AnswerRules, OnStatus, StatusRule
-from pushhub.engine.model.backoff import Exponential, FixedDelay, Schedule
+from pushhub.engine.model.backoff import Exponential, FixedDelay, RetrySchedule
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.queue import Alert, DeadLetter, FormerSubscriber, PushSettings, Queue, QueueType, Subscriber
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pushhub.cloud.table import Item
 
 _POLICIES = {
-    "RetryPolicy": one_of(Record(FixedDelay), Record(Exponential), Record(Schedule)),
+    "RetryPolicy": one_of(Record(FixedDelay), Record(Exponential), Record(RetrySchedule)),
     "AnswerRules": Record(AnswerRules, {"StatusRule": Record(StatusRule, {"OnStatus": choice(OnStatus)}).kind}).kind,
     "Limits": Record(Limits).kind,
     "Circuit": Record(Circuit).kind,

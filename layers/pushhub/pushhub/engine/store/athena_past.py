@@ -69,13 +69,13 @@ class AthenaPastRecords:
             raise Invalid("after must be the cursor of an answer")
         try:
             with aws_call("athena:GetQueryExecution"):
-                told = self._client.get_query_execution(QueryExecutionId=run)["QueryExecution"]
+                execution = self._client.get_query_execution(QueryExecutionId=run)["QueryExecution"]
         except Unavailable as unavailable:
             if unavailable.reason == "InvalidRequestException":
                 raise NotFound("Search not found") from unavailable
             raise
-        state = told["Status"]["State"]
-        scanned = told.get("Statistics", {}).get("DataScannedInBytes", 0)
+        state = execution["Status"]["State"]
+        scanned = execution.get("Statistics", {}).get("DataScannedInBytes", 0)
         if state in _RUNNING:
             return PastPage(state=PastState.RUNNING, scanned_bytes=scanned)
         if state != "SUCCEEDED":
@@ -138,5 +138,5 @@ def _encoded(value: str) -> str:
 
 
 def _event(row: list[str | None]) -> PastEvent:
-    told = zip(COLUMNS, row, strict=True)
-    return event({name: int(value) if value and name in _NUMBERS else value for name, value in told})
+    columns = zip(COLUMNS, row, strict=True)
+    return event({name: int(value) if value and name in _NUMBERS else value for name, value in columns})

@@ -76,8 +76,8 @@ class DynamoDBCatalogue(TableStore):
         self._told: set[tuple[str, str]] = set()
 
     def add(self, chunks: Sequence[Chunk]) -> None:
-        told = {(each["pk"]["S"], each["sk"]["S"]): each for chunk in chunks for each in _levels_items(chunk)}
-        new = {key: item for key, item in told.items() if key not in self._told}
+        items = {(each["pk"]["S"], each["sk"]["S"]): each for chunk in chunks for each in _levels_items(chunk)}
+        new = {key: item for key, item in items.items() if key not in self._told}
         self._table.put_many([*new.values(), *(item for each in chunks for item in _items(each))])
         if len(self._told) >= MOST_REMEMBERED:
             self._told.clear()

@@ -18,7 +18,7 @@ from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
 from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Limits, Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Waiting
+from pushhub.engine.ports import BacklogOrder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -197,7 +197,7 @@ class DynamoDBSubscribers(TableStore):
             | self._time_to_live()
         )
 
-    def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
+    def waiting(self, key: SubscriberKey, limit: int) -> list[BacklogOrder]:
         """Consistent."""
         shards = (self._waiting_in(key, shard, limit) for shard in range(SHARDS))
         return list(islice(heapq.merge(*shards, key=lambda each: each.place.partition("/")[2]), limit))
@@ -215,13 +215,13 @@ class DynamoDBSubscribers(TableStore):
         found = dict.fromkeys(each["sk"]["S"].partition("#")[2] for each in chain.from_iterable(shards))
         return [*islice(found, limit)]
 
-    def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
+    def remove(self, key: SubscriberKey, waiting: Sequence[BacklogOrder]) -> None:
         places = [each.place.partition("/") for each in waiting]
         self._table.delete_many(
             [{"pk": text(_waiting_partition(key, int(shard))), "sk": text(sk)} for shard, _, sk in places]
         )
 
-    def _waiting_in(self, key: SubscriberKey, shard: int, limit: int) -> Iterator[Waiting]:
+    def _waiting_in(self, key: SubscriberKey, shard: int, limit: int) -> Iterator[BacklogOrder]:
         items = self._table.items(
             KeyConditionExpression="pk = :pk",
             ExpressionAttributeValues={":pk": text(_waiting_partition(key, shard))},
@@ -229,7 +229,7 @@ class DynamoDBSubscribers(TableStore):
             Limit=max(1, limit // SHARDS),
         )
         for item in items:
-            yield Waiting(order=_decode_order(item), place=f"{shard}/{item['sk']['S']}")
+            yield BacklogOrder(order=_decode_order(item), place=f"{shard}/{item['sk']['S']}")
 
     def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
         item = _behind_key(before) | {"order": text(replace(order, message=None).encode())}

@@ -31,7 +31,7 @@ _COUNTS = (
 
 
 class DynamoDBTokens(TableStore):
-    """Implements :class:`pushhub.engine.security.oauth.TokenStore`."""
+    """Implements :class:`pushhub.engine.security.oauth.AccessTokenStore`."""
 
     def token_state(self, owner: TokenOwner) -> TokenState | None:
         item = self._table.get(_key(owner))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.attempts.ports import Unsettled
-    from pushhub.engine.security.oauth import TokenState, TokenStore
+    from pushhub.engine.security.oauth import AccessTokenStore, TokenState
 
 MOST_COUNTED = 10_000
 """What is retried in a queue, or waits in a backlog, is counted up to this number."""
@@ -72,7 +72,7 @@ class SubscriberHealths(Component):
     """Tells the health of subscribers."""
 
     subscribers: Callable[[], _Subscribers]  # Their circuits, backlogs and speed.
-    tokens: Callable[[], TokenStore]
+    tokens: Callable[[], AccessTokenStore]
     deliveries: Unsettled
     is_suspended: Callable[[str], bool]  # Says which projects are suspended, by id.
     executor: Executor  # Reads for several subscribers in parallel.

@@ -6,7 +6,7 @@ from typing import Any
 
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS
 from pushhub.hub.api.call import MAX_PAGE
-from pushhub.hub.model.filters import MatchRule, Operator
+from pushhub.hub.model.filters import FilterOperator, MatchRule
 from pushhub.hub.model.log import HubState, Location
 from pushhub.hub.model.notice import Level
 from pushhub.hub.model.parameters import DataType
@@ -146,7 +146,7 @@ _NOTICE: dict[str, Any] = {
 
 _FILTER_FIELDS: dict[str, Schema] = {
     "path": text("Path in the message, for example `payload.order.items.*.sku`.", minLength=1, maxLength=500),
-    "operator": text("How to compare the value; `eq` by default.", enum=list(Operator)),
+    "operator": text("How to compare the value; `eq` by default.", enum=list(FilterOperator)),
     "value": text("With what.", maxLength=2000),
     "match_rule": text("Whether all values found must match, or any; `all` by default.", enum=list(MatchRule)),
 }

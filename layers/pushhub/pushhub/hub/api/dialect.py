@@ -26,7 +26,7 @@ from pushhub.web.audit import Identity
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import Projects
+    from pushhub.engine.ports import ProjectDirectory
 
 MAX_REQUEST_BYTES = 2_097_152
 """The largest request body accepted, in bytes (2 MiB): a message and its result must fit into one response."""
@@ -58,7 +58,7 @@ class HubDialect(Dialect[HubCall]):
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, config: Projects) -> None:
+    def __init__(self, config: ProjectDirectory) -> None:
         self._config = config
 
     def path(self, request: Request) -> str:

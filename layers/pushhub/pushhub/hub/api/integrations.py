@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pushhub.hub.api.answers import NOTHING, listed
 from pushhub.hub.api.call import STORE, HubCall
 from pushhub.hub.api.settings import MAPPINGS
-from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.fields import CheckedFields, InvalidObject
 from pushhub.hub.wire.objects import read_integration, read_sign_up
 from pushhub.hub.wire.views import integration_view
 from pushhub.web.api import Body, Route
@@ -27,7 +27,7 @@ def _list(hub: HubUseCases, call: HubCall) -> Response:
 
 
 def _register(hub: HubUseCases, call: HubCall) -> Response:
-    fields = Fields(call.wrapped("integration"))
+    fields = CheckedFields(call.wrapped("integration"))
     integration = hub.integrations.register(call.store, read_integration(fields, hub.integrations.new()))
     return Response(status=201, body=integration_view(integration, call.store, made=True))
 
@@ -38,7 +38,7 @@ def _show(hub: HubUseCases, call: HubCall) -> Response:
 
 
 def _change(hub: HubUseCases, call: HubCall) -> Response:
-    found, fields = call.id, Fields(call.wrapped("integration"))
+    found, fields = call.id, CheckedFields(call.wrapped("integration"))
     before = hub.integrations.integration(call.store, found)
     integration = hub.integrations.change(call.store, read_integration(fields, before), before)
     return Response(status=200, body=integration_view(integration, call.store))

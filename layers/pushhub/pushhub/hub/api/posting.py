@@ -20,8 +20,8 @@ MESSAGES = STORE + "/messages"
 def _push(hub: HubPosting, call: HubCall) -> Response:
     message, submitted = read_pushed(call.request.body)
     accepted = hub.intake.push(call.store, message, trace=Trace.of(call.request.headers))
-    made = to_object_id(accepted.message_id)
-    return Response(status=201, body={**submitted, "id": made, "message_id": made})
+    message_id = to_object_id(accepted.message_id)
+    return Response(status=201, body={**submitted, "id": message_id, "message_id": message_id})
 
 
 ROUTES: tuple[Route[HubPosting, HubCall], ...] = (

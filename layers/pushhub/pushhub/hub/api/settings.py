@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pushhub.hub.api.answers import NOTHING, listed
 from pushhub.hub.api.call import STORE, HubCall
-from pushhub.hub.wire.fields import Fields
+from pushhub.hub.wire.fields import CheckedFields
 from pushhub.hub.wire.mapping import mapping_view, wanted_mapping
 from pushhub.hub.wire.objects import read_parameter, read_scheduler
 from pushhub.hub.wire.views import parameter_view, scheduler_view
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[T]):
+class SettingsResource(Generic[T]):
     """A kind of settings.
 
     Attributes:
@@ -41,8 +41,8 @@ class Kind(Generic[T]):
     noun: str
     stored: Callable[[HubUseCases], Callable[[str], Iterable[T]]]
     show: Callable[[HubUseCases], Callable[[str, str], T]]
-    make: Callable[[HubUseCases, str, Fields], T]
-    change: Callable[[HubUseCases, str, Fields, T], T]
+    make: Callable[[HubUseCases, str, CheckedFields], T]
+    change: Callable[[HubUseCases, str, CheckedFields, T], T]
     delete: Callable[[HubUseCases], Callable[[str, str], None]]
     view: Callable[[T, str], dict[str, Any]]
     exact: bool = False
@@ -62,8 +62,8 @@ class Kind(Generic[T]):
         before = self.show(hub)(call.store, found)
         return self._one(self.change(hub, call.store, fields, before), call)
 
-    def _fields(self, call: HubCall) -> Fields:
-        return Fields(call.wrapped(self.noun, exact=self.exact))
+    def _fields(self, call: HubCall) -> CheckedFields:
+        return CheckedFields(call.wrapped(self.noun, exact=self.exact))
 
     def _delete(self, hub: HubUseCases, call: HubCall) -> Response:
         self.delete(hub)(call.store, call.id)
@@ -92,15 +92,15 @@ class Kind(Generic[T]):
         yield Route("DELETE", one, self._delete, name=f"hub.delete_{self.noun}", summary=f"Delete {a_noun}")
 
 
-def _put_mapping(hub: HubUseCases, store: str, fields: Fields, before: ServiceMapping) -> ServiceMapping:
+def _put_mapping(hub: HubUseCases, store: str, fields: CheckedFields, before: ServiceMapping) -> ServiceMapping:
     return hub.of_store.put_mapping(store, wanted_mapping(fields, before))
 
 
-def _put_scheduler(hub: HubUseCases, fields: Fields, before: Scheduler) -> Scheduler:
+def _put_scheduler(hub: HubUseCases, fields: CheckedFields, before: Scheduler) -> Scheduler:
     return hub.of_store.put_scheduler(read_scheduler(fields, before), before)
 
 
-MAPPINGS = Kind(
+MAPPINGS = SettingsResource(
     noun="mapping",
     stored=lambda hub: hub.settings.mappings,
     show=lambda hub: hub.of_store.mapping,
@@ -109,7 +109,7 @@ MAPPINGS = Kind(
     delete=lambda hub: hub.of_store.delete_mapping,
     view=mapping_view,
 )
-SCHEDULERS = Kind(
+SCHEDULERS = SettingsResource(
     noun="scheduler",
     stored=lambda hub: hub.settings.schedulers,
     show=lambda hub: hub.of_store.scheduler,
@@ -118,7 +118,7 @@ SCHEDULERS = Kind(
     delete=lambda hub: hub.of_store.delete_scheduler,
     view=lambda scheduler, _: scheduler_view(scheduler),
 )
-PARAMETERS = Kind(
+PARAMETERS = SettingsResource(
     noun="parameter",
     stored=lambda hub: hub.settings.parameters,
     show=lambda hub: hub.of_store.parameter,

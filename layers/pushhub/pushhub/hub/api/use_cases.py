@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # A function that only accepts messages does not load the rest.
-    from pushhub.engine.ports import Projects
+    from pushhub.engine.ports import ProjectDirectory
     from pushhub.hub.intake import HubIntake
     from pushhub.hub.integrations import HubIntegrations
     from pushhub.hub.messages import HubMessages
@@ -27,7 +27,7 @@ class HubPosting:
 class HubUseCases(HubPosting):
     """The hub's use cases, and the data that is shown directly."""
 
-    config: Projects
+    config: ProjectDirectory
     settings: ShownSettings
     notices: HubNotices
     of_store: HubSettingsOfStore

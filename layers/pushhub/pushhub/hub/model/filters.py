@@ -25,7 +25,7 @@ _VALUES_PER_STEP = 2
 """Values that are written as JSON for a step."""
 
 
-class Operator(StrEnum):
+class FilterOperator(StrEnum):
     """How a value found in the message is compared with the filter's value."""
 
     EQ = "eq"
@@ -59,7 +59,7 @@ class Filter:
     """
 
     path: str
-    operator: Operator
+    operator: FilterOperator
     value: str = ""
     match_rule: MatchRule = MatchRule.ALL
 
@@ -74,21 +74,21 @@ class Filter:
     def combined(self, fits: Sequence[bool]) -> bool:
         """Whether the message matches, if these values do. Without any it matches ``neq`` and ``empty`` only."""
         if not fits:
-            return self.operator in (Operator.NEQ, Operator.EMPTY)
+            return self.operator in (FilterOperator.NEQ, FilterOperator.EMPTY)
         return any(fits) if self.match_rule is MatchRule.ANY else all(fits)
 
     def fits(self, text: str) -> bool:
         """Whether a value matches, by any operator but ``match``."""
         match self.operator:
-            case Operator.PRESENT | Operator.EMPTY:
-                fits = (text not in ("", "null")) is (self.operator is Operator.PRESENT)
-            case Operator.EQ | Operator.NEQ:
-                fits = (text == self.value) is (self.operator is Operator.EQ)
-            case Operator.BEGIN:
+            case FilterOperator.PRESENT | FilterOperator.EMPTY:
+                fits = (text not in ("", "null")) is (self.operator is FilterOperator.PRESENT)
+            case FilterOperator.EQ | FilterOperator.NEQ:
+                fits = (text == self.value) is (self.operator is FilterOperator.EQ)
+            case FilterOperator.BEGIN:
                 fits = text.startswith(self.value)
-            case Operator.CONTAINS:
+            case FilterOperator.CONTAINS:
                 fits = self.value in text
-            case Operator.END:
+            case FilterOperator.END:
                 fits = text.endswith(self.value)
             case _:
                 fits = self._compares(text)
@@ -99,7 +99,7 @@ class Filter:
             left, right = fraction(text), fraction(self.value)
         except ValueError:
             return False
-        return left > right if self.operator is Operator.GT else left < right
+        return left > right if self.operator is FilterOperator.GT else left < right
 
 
 def passes(filters: Sequence[Filter], message: dict[str, Any], steps: Steps | None = None) -> bool:
@@ -116,11 +116,11 @@ def passes(filters: Sequence[Filter], message: dict[str, Any], steps: Steps | No
     """
     steps = steps or Steps()
     for each in filters:
-        if each.operator is Operator.MATCH:
+        if each.operator is FilterOperator.MATCH:
             continue
         if not each.combined([each.fits(text) for text in each.values(message, steps)]):
             return False
-    patterns = [(each, each.values(message, steps)) for each in filters if each.operator is Operator.MATCH]
+    patterns = [(each, each.values(message, steps)) for each in filters if each.operator is FilterOperator.MATCH]
     return all(texts for _, texts in patterns) and _all_match(patterns)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.fields import APART, told
+from pushhub.base.fields import APART, field_metadata
 from pushhub.hub.model.mapping import ServiceOptions
 
 if TYPE_CHECKING:
@@ -92,6 +92,6 @@ class Integration:
     category: str = "custom"
     endpoint: EndpointDescription | None = None
     errors: tuple[str, ...] = ()
-    credentials: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    credentials: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
     created_at: int = 0
     version: int = 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pushhub.base.fields import APART, told
+from pushhub.base.fields import APART, field_metadata
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE, ROUTER, mapping_of_queue
@@ -46,7 +46,7 @@ class HubState(StrEnum):
     """Archived without having been completed: no mapping wanted it, or a person archived it."""
 
 
-class Listing(StrEnum):
+class LogList(StrEnum):
     """The lists that messages are read from. Each message is in exactly one."""
 
     INCOMING = "incoming"
@@ -58,7 +58,7 @@ class Listing(StrEnum):
     ARCHIVED_INCOMING = "archived-incoming"
 
     @classmethod
-    def of(cls, location: Location) -> tuple[Listing, ...]:
+    def of(cls, location: Location) -> tuple[LogList, ...]:
         """The lists that make up a queue of the hub."""
         if location is Location.INCOMING:
             return (cls.INCOMING,)
@@ -87,8 +87,8 @@ class LoggedMessage:
         version: Version of the delivery it was derived from; a higher one replaces a lower one.
     """
 
-    project: str = field(metadata=told(stored=APART))
-    message_id: str = field(metadata=told(stored=APART))
+    project: str = field(metadata=field_metadata(stored=APART))
+    message_id: str = field(metadata=field_metadata(stored=APART))
     type: str
     mapping_id: str | None
     parent_id: str | None
@@ -102,7 +102,7 @@ class LoggedMessage:
     last_error: str | None = None
     consumer: str | None = None
     reason: str | None = None
-    children: tuple[str, ...] = field(default=(), metadata=told(stored=APART))
+    children: tuple[str, ...] = field(default=(), metadata=field_metadata(stored=APART))
     version: int = 0
 
     @property
@@ -122,11 +122,11 @@ class LoggedMessage:
         return self.reason if self.shown_state is HubState.NEVER_PROCESSED else None
 
     @property
-    def listing(self) -> Listing:
+    def listing(self) -> LogList:
         """The list it is in."""
         if self.location is Location.ARCHIVED:
-            return Listing.ARCHIVED_ACCEPTED if self.mapping_id else Listing.ARCHIVED_INCOMING
-        return Listing.INCOMING if self.location is Location.INCOMING else Listing(self.state.value)
+            return LogList.ARCHIVED_ACCEPTED if self.mapping_id else LogList.ARCHIVED_INCOMING
+        return LogList.INCOMING if self.location is Location.INCOMING else LogList(self.state.value)
 
     @property
     def queue(self) -> str:
@@ -152,7 +152,7 @@ class RecordedAnswer:
     """
 
     attempt: int
-    answer: Answer = field(metadata=told(stored=APART))
+    answer: Answer = field(metadata=field_metadata(stored=APART))
     body_ref: BodyRef | None = None
     polled: str | None = None
     expires_at: int | None = None

@@ -8,7 +8,7 @@ from collections.abc import Mapping as Attributes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pushhub.base.fields import APART, SPARSE, told
+from pushhub.base.fields import APART, SPARSE, field_metadata
 from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import Attachment
 
@@ -86,12 +86,12 @@ class ServiceMapping:
     enabled: bool = True
     required: bool = False
     integration_id: str | None = None
-    sealed: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
-    signing_ends: Attributes[str, str] = field(default_factory=dict, metadata=told(stored=SPARSE))
-    oauth: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
-    certificate: ClientCertificate | None = field(default=None, metadata=told(stored=SPARSE))
-    identity: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
-    credentials: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    sealed: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    signing_ends: Attributes[str, str] = field(default_factory=dict, metadata=field_metadata(stored=SPARSE))
+    oauth: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    certificate: ClientCertificate | None = field(default=None, metadata=field_metadata(stored=SPARSE))
+    identity: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    credentials: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
     created_at: int = 0
     version: int = 0
 

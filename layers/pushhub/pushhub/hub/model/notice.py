@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from pushhub.base.fields import APART, Stored, told
+from pushhub.base.fields import APART, Stored, field_metadata
 from pushhub.hub.model.object_ids import derived_object_id
 
 
@@ -55,9 +55,9 @@ class Notice:
             processed.
     """
 
-    project: str = field(metadata=told(stored=APART))
-    notification_id: str = field(metadata=told(stored=Stored(name="id")))
-    message_id: str = field(metadata=told(stored=APART))
+    project: str = field(metadata=field_metadata(stored=APART))
+    notification_id: str = field(metadata=field_metadata(stored=Stored(name="id")))
+    message_id: str = field(metadata=field_metadata(stored=APART))
     level: Level
     subject: str
     description: str

@@ -11,16 +11,16 @@ from pushhub.base import json_text
 from pushhub.base.fields import stored_of
 from pushhub.base.gates import ClientCertificate
 from pushhub.base.verdict import Answer
-from pushhub.cloud.documents import AS_IT_IS, NONE, Document, Kind, read_by
+from pushhub.cloud.documents import AS_IT_IS, NONE, Codec, Document, read_by
 from pushhub.cloud.records import Record, choice
 from pushhub.cloud.table import Item, number, text, texts
 from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.deflated import plain, stored_as
 from pushhub.engine.model.message import BodyRef
 from pushhub.engine.store._bodies import decode_body, encode_body
-from pushhub.hub.model.filters import Filter, MatchRule, Operator
+from pushhub.hub.model.filters import Filter, FilterOperator, MatchRule
 from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
-from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, OpenRequest, RecordedAnswer
+from pushhub.hub.model.log import HubState, Location, LoggedMessage, LogList, OpenRequest, RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.model.parameters import DataType, Parameter
@@ -38,7 +38,7 @@ def log_key(project: str, message_id: str, sort_key: str) -> Item:
     return {"pk": text(f"{project}#M#{message_id}"), "sk": text(sort_key)}
 
 
-def list_key(project: str, listing: Listing, shard: int) -> str:
+def list_key(project: str, listing: LogList, shard: int) -> str:
     """One partition of a list of messages."""
     return f"{project}#{listing}#{shard}"
 
@@ -57,7 +57,9 @@ def _pairs(given: list[list[str]]) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, given))
 
 
-_FILTERS = {"Filter": Document(Filter, {"Operator": read_by(Operator), "MatchRule": read_by(MatchRule)}).kind}
+_FILTERS = {
+    "Filter": Document(Filter, {"FilterOperator": read_by(FilterOperator), "MatchRule": read_by(MatchRule)}).kind
+}
 _OPTIONS = {"ServiceOptions": Document(ServiceOptions).kind}
 _CERTIFICATE = {"ClientCertificate": Document(ClientCertificate).kind}
 _MAPPING = Document(ServiceMapping, {**_FILTERS, **_OPTIONS, **_CERTIFICATE, "Attributes[str, str]": AS_IT_IS})
@@ -154,7 +156,7 @@ def decode_entry(item: Item) -> LoggedMessage:
     return entry
 
 
-_REF = Kind(
+_REF = Codec(
     lambda ref: texts([ref.key, str(ref.offset), str(ref.length)]),
     lambda found: BodyRef(key=found["L"][0]["S"], offset=int(found["L"][1]["S"]), length=int(found["L"][2]["S"])),
 )
@@ -216,7 +218,7 @@ def decode_open_request(item: Item) -> OpenRequest:
 
 _NOTICE = Record(
     Notice,
-    {"Level": choice(Level), "dict[str, Any]": Kind(json_attribute, lambda found: json_text.stored(found["S"]))},
+    {"Level": choice(Level), "dict[str, Any]": Codec(json_attribute, lambda found: json_text.stored(found["S"]))},
 )
 
 

@@ -27,7 +27,7 @@ from pushhub.hub.store._items import (
 from pushhub.hub.store._keys import SHARDS
 
 if TYPE_CHECKING:
-    from pushhub.hub.model.log import Listing, LoggedMessage, OpenRequest, RecordedAnswer
+    from pushhub.hub.model.log import LoggedMessage, LogList, OpenRequest, RecordedAnswer
     from pushhub.hub.model.notice import Notice
 
 
@@ -89,7 +89,7 @@ class DynamoDBHubLog(TableStore):
         return [found[each] for each in message_ids if each in found]
 
     def listed(
-        self, project_id: str, listings: Sequence[Listing], *, before: str | None, after: str | None, limit: int
+        self, project_id: str, listings: Sequence[LogList], *, before: str | None, after: str | None, limit: int
     ) -> list[LoggedMessage]:
         low, high = after or "0", before or "9" * 19
         partitions = [
@@ -102,7 +102,7 @@ class DynamoDBHubLog(TableStore):
         inside = (each for each in merged if low < _place(each) < high)
         return [decode_entry(each) for each in islice(inside, limit)]
 
-    def count(self, project_id: str, listing: Listing) -> int:
+    def count(self, project_id: str, listing: LogList) -> int:
         counted = 0
         for shard in range(SHARDS):
             pages = self._table.pages(

@@ -252,8 +252,8 @@ def paced(reading: ServiceAnswer, *, deferrals: int) -> ServiceAnswer:
     if reading.verdict is not Verdict.POSTPONED:
         return reading
     if deferrals >= MAX_POSTPONEMENTS:
-        told = f"Postponed {MAX_POSTPONEMENTS} times"
-        return replace(reading, verdict=Verdict.FAILED, wait_s=0, error=told)
+        problem = f"Postponed {MAX_POSTPONEMENTS} times"
+        return replace(reading, verdict=Verdict.FAILED, wait_s=0, error=problem)
     least = min(LONGEST_LEAST_WAIT_S, 1 << min(max(0, deferrals - QUICK_DEFERRALS), 10))
     return replace(reading, wait_s=max(reading.wait_s, least))
 

@@ -16,7 +16,7 @@ from pushhub.hub.model.mapping import ServiceOptions
 from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.parameters import DataType
 from pushhub.hub.model.schedule import period_ms
-from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.fields import CheckedFields, InvalidObject
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.mapping import read_filters, read_identifiers, read_options
 
@@ -40,8 +40,10 @@ def description_url(base_url: str) -> str:
 def read_description(answer: Answer) -> EndpointDescription:
     """The description in the answer to ``GET endpoint.json``. Never raises; faults are listed in ``errors``."""
     if answer.error_class or answer.status_code != 200:
-        told = " ".join(each for each in (str(answer.status_code or ""), answer.message or answer.error_class) if each)
-        return EndpointDescription(errors=(f"endpoint.json could not be read: {told}",))
+        problem = " ".join(
+            each for each in (str(answer.status_code or ""), answer.message or answer.error_class) if each
+        )
+        return EndpointDescription(errors=(f"endpoint.json could not be read: {problem}",))
     if len(answer.body) > DESCRIPTION_LIMIT:
         return EndpointDescription(errors=(f"endpoint.json is larger than {DESCRIPTION_LIMIT} bytes",))
     try:
@@ -59,8 +61,8 @@ def read_description(answer: Answer) -> EndpointDescription:
         try:
             service = _service(each)
         except InvalidObject as error:
-            told = "; ".join(f"{name} {', '.join(messages)}" for name, messages in error.errors.items())
-            errors.append(f"service {_called(each, index)}: {told}")
+            problem = "; ".join(f"{name} {', '.join(messages)}" for name, messages in error.errors.items())
+            errors.append(f"service {_called(each, index)}: {problem}")
         else:
             if any(service.name == other.name for other in services):
                 errors.append(f"service {service.name} is listed twice; the first one is used")
@@ -108,8 +110,8 @@ def _text(fields: dict[str, Any], name: str) -> str | None:
 def _service(given: Any) -> Service:
     if not isinstance(given, dict):
         raise InvalidObject({"it": ["is not an object"]})
-    fields = Fields(given)
-    requires = Fields(fields.section("requires"))
+    fields = CheckedFields(given)
+    requires = CheckedFields(fields.section("requires"))
     declared = requires.sections("parameters", most=200) or requires.sections("paramaters", most=200)
     service = Service(
         name=fields.text("name", required=True, longest=100),
@@ -124,8 +126,8 @@ def _service(given: Any) -> Service:
     return service
 
 
-def _recommendation(fields: Fields) -> Recommendation:
-    given = Fields(fields.section("recommends"))
+def _recommendation(fields: CheckedFields) -> Recommendation:
+    given = CheckedFields(fields.section("recommends"))
     messages = given.texts("messages" if "messages" in given else "keys", most=200)
     recommendation = Recommendation(
         messages=tuple(each for each in messages if is_message_type(each)),
@@ -138,10 +140,10 @@ def _recommendation(fields: Fields) -> Recommendation:
     return recommendation
 
 
-def _schedule(given: Fields) -> tuple[int, str] | None:
+def _schedule(given: CheckedFields) -> tuple[int, str] | None:
     if "schedule" not in given:
         return None
-    schedule = Fields(given.section("schedule"))
+    schedule = CheckedFields(given.section("schedule"))
     count = schedule.whole("count", 1, least=1, most=1_000_000) or 1
     interval = schedule.text("interval", "hours")
     try:

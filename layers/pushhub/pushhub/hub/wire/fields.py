@@ -34,7 +34,7 @@ class InvalidObject(Invalid):
         self.errors = {name: list(each) for name, each in errors.items()}
 
 
-class Fields:
+class CheckedFields:
     """The fields of one object, and the errors found so far."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:

@@ -15,11 +15,11 @@ from pushhub.base.patterns import MAX_INSTRUCTIONS, MAX_PATTERN, Pattern
 from pushhub.base.signing import MAX_GRACE_S
 from pushhub.base.signing_change import KEEP, SigningChange
 from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
-from pushhub.hub.model.filters import Filter, MatchRule, Operator, text_of
+from pushhub.hub.model.filters import Filter, FilterOperator, MatchRule, text_of
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.object_ids import is_object_id
-from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.fields import CheckedFields, InvalidObject
 from pushhub.hub.wire.request import MAX_URL, checked_url
 from pushhub.web.gates import gates_view, parse_gates
 from pushhub.web.signing import parse_signing
@@ -51,12 +51,12 @@ class WantedMapping:
     gates: GateChange
 
 
-def wanted_mapping(fields: Fields, mapping: ServiceMapping) -> WantedMapping:
+def wanted_mapping(fields: CheckedFields, mapping: ServiceMapping) -> WantedMapping:
     """What a request asks for."""
     return WantedMapping(mapping=read_mapping(fields, mapping), signing=read_signing(fields), gates=read_gates(fields))
 
 
-def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
+def read_mapping(fields: CheckedFields, mapping: ServiceMapping) -> ServiceMapping:
     """``mapping`` updated with the fields that were sent.
 
     Args:
@@ -90,7 +90,7 @@ def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
     return read
 
 
-def read_token(fields: Fields, stored: ServiceMapping | Integration, url: str, *, required: bool = False) -> str:
+def read_token(fields: CheckedFields, stored: ServiceMapping | Integration, url: str, *, required: bool = False) -> str:
     """The token; ``********``, as the API shows it, stands for the stored one, which stays with the host it was given
     for. Errors are recorded in ``fields``.
 
@@ -110,7 +110,7 @@ def read_token(fields: Fields, stored: ServiceMapping | Integration, url: str, *
     return stored.token
 
 
-def read_signing(fields: Fields) -> SigningChange:
+def read_signing(fields: CheckedFields) -> SigningChange:
     """The change that a mapping's ``signing`` asks for; none when it was not sent."""
     given = fields.raw("signing")
     if isinstance(given, str):
@@ -120,7 +120,7 @@ def read_signing(fields: Fields) -> SigningChange:
         )
     if isinstance(given, dict) and isinstance(given.get("grace_period"), str):
         # A form carries the number as text.
-        inner = Fields(given)
+        inner = CheckedFields(given)
         given = {**given, "grace_period": inner.whole("grace_period", None, least=0, most=MAX_GRACE_S)}
         inner.check()
     try:
@@ -132,7 +132,7 @@ def read_signing(fields: Fields) -> SigningChange:
     return change
 
 
-def read_gates(fields: Fields) -> GateChange:
+def read_gates(fields: CheckedFields) -> GateChange:
     """The change that a mapping's ``oauth`` and ``mtls`` ask for; none when they were not sent."""
     given = {gate: _gate(fields, gate) for gate in (OAUTH, MTLS)}
     try:
@@ -144,7 +144,7 @@ def read_gates(fields: Fields) -> GateChange:
     return change
 
 
-def _gate(fields: Fields, gate: str) -> Any:
+def _gate(fields: CheckedFields, gate: str) -> Any:
     """A gate as it was sent; a form carries it as text."""
     given = fields.raw(gate)
     if not isinstance(given, str):
@@ -153,7 +153,7 @@ def _gate(fields: Fields, gate: str) -> Any:
     return fields.section(gate) if spelt[:1] == "{" else fields.flag(gate, default=False) if spelt else None
 
 
-def _messages(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
+def _messages(fields: CheckedFields, mapping: ServiceMapping) -> tuple[str, ...]:
     messages = fields.texts("messages", most=MAX_MESSAGES) if "messages" in fields else mapping.messages
     if not messages:
         fields.error("messages", "can't be blank")
@@ -162,7 +162,7 @@ def _messages(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
     return messages
 
 
-def _parameter_ids(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
+def _parameter_ids(fields: CheckedFields, mapping: ServiceMapping) -> tuple[str, ...]:
     if "parameters" not in fields:
         return mapping.parameter_ids
     ids = fields.texts("parameters", most=MAX_PARAMETERS)
@@ -171,7 +171,7 @@ def _parameter_ids(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
     return ids
 
 
-def _search_fields(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
+def _search_fields(fields: CheckedFields, mapping: ServiceMapping) -> tuple[str, ...]:
     if "search_fields" not in fields:
         return mapping.search_fields
     given = fields.texts("search_fields", most=MAX_FIELDS)
@@ -180,14 +180,14 @@ def _search_fields(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
     return given
 
 
-def read_filters(fields: Fields, name: str = "filters") -> tuple[Filter, ...]:
+def read_filters(fields: CheckedFields, name: str = "filters") -> tuple[Filter, ...]:
     """The filters; errors are recorded in ``fields``."""
     found: list[Filter] = []
     length = instructions = 0
     for index, given in enumerate(fields.sections(name, most=MAX_FILTERS)):
         try:
             each = _filter(given)
-            if each.operator is Operator.MATCH:
+            if each.operator is FilterOperator.MATCH:
                 length += len(each.value)
                 if length > MAX_PATTERN:
                     fields.error(name, f"have patterns that are longer than {MAX_PATTERN} characters together")
@@ -214,17 +214,17 @@ def _filter(given: dict[str, Any]) -> Filter:
     if not isinstance(path, str) or not 0 < len(path) <= MAX_PATH:
         raise Invalid("has no path")
     operator, rule = given.get("operator", "eq"), given.get("match_rule") or MatchRule.ALL
-    if operator not in list(Operator):
-        raise Invalid(f"operator must be one of {' '.join(Operator)}")
+    if operator not in list(FilterOperator):
+        raise Invalid(f"operator must be one of {' '.join(FilterOperator)}")
     if rule not in list(MatchRule):
         raise Invalid("match_rule must be all or any")
     value = text_of(given.get("value"))
     if len(value) > MAX_VALUE:
         raise Invalid(f"value is longer than {MAX_VALUE} characters")
-    return Filter(path=path, operator=Operator(operator), value=value, match_rule=MatchRule(rule))
+    return Filter(path=path, operator=FilterOperator(operator), value=value, match_rule=MatchRule(rule))
 
 
-def read_identifiers(fields: Fields, name: str = "identifiers") -> dict[str, str]:
+def read_identifiers(fields: CheckedFields, name: str = "identifiers") -> dict[str, str]:
     """The identifiers; errors are recorded in ``fields``."""
     given = fields.section(name)
     if len(given) > MAX_IDENTIFIERS:
@@ -237,9 +237,9 @@ def read_identifiers(fields: Fields, name: str = "identifiers") -> dict[str, str
     return given
 
 
-def read_options(fields: Fields, options: ServiceOptions) -> ServiceOptions:
+def read_options(fields: CheckedFields, options: ServiceOptions) -> ServiceOptions:
     """The options; those not sent keep their values. ``allow_retries`` is an older name that endpoints still use."""
-    given = Fields(fields.section("options"))
+    given = CheckedFields(fields.section("options"))
     older = given.flag("allow_retries", options.retries_allowed)
     base = given.number("retry_base", options.retry_base, least=1, most=LONGEST_WAIT_S)
     cap = given.number("retry_cap", options.retry_cap, least=1, most=LONGEST_WAIT_S)

@@ -18,7 +18,7 @@ from pushhub.hub.model.parameters import DataType, Parameter, data_type_of
 from pushhub.hub.model.schedule import Scheduler, period_ms
 from pushhub.hub.wire.answer import MAX_VALUE
 from pushhub.hub.wire.discovery import declared_types
-from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.fields import CheckedFields, InvalidObject
 from pushhub.hub.wire.json import own_members, parse_written
 from pushhub.hub.wire.mapping import read_token
 from pushhub.hub.wire.request import MAX_URL, checked_url
@@ -48,7 +48,7 @@ def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
         inner = written["message"]
         given, own = submitted | nested, written | own_members(nested, getattr(inner, "text", None))
     message_type, payload, origin = given.get("message"), given.get("payload"), given.get("origin")
-    fields = Fields(given)
+    fields = CheckedFields(given)
     if message_type is None or message_type == "":
         fields.error("message", "can't be blank")
     elif not is_message_type(message_type):
@@ -68,7 +68,7 @@ def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
     return message, written
 
 
-def read_scheduler(fields: Fields, scheduler: Scheduler) -> Scheduler:
+def read_scheduler(fields: CheckedFields, scheduler: Scheduler) -> Scheduler:
     """``scheduler`` updated with the fields that were sent."""
     key = fields.text("key", scheduler.key, required=True, longest=200)
     if key and not is_message_type(key):
@@ -84,7 +84,7 @@ def read_scheduler(fields: Fields, scheduler: Scheduler) -> Scheduler:
 
 
 def read_parameter(
-    fields: Fields, parameter: Parameter | None, project: str, stored: Callable[[str], Iterable[Parameter]]
+    fields: CheckedFields, parameter: Parameter | None, project: str, stored: Callable[[str], Iterable[Parameter]]
 ) -> Parameter:
     """A parameter with the fields that were sent. ``********``, as the API shows secrets, stands for its stored value.
     When it was set is left open.
@@ -132,12 +132,12 @@ def read_sign_up(
     errors: list[str] = []
     for name, value in given.items():
         short = name.removeprefix(prefix)
-        fields = Fields({"name": prefix + short, "value": value, "data_type": types.get(short)})
+        fields = CheckedFields({"name": prefix + short, "value": value, "data_type": types.get(short)})
         try:
             signed.append(read_parameter(fields, None, project, stored))
         except InvalidObject as error:
-            told = (f"{field} {message}" for field, each in error.errors.items() for message in each)
-            errors += [f"{short}: {message}" for message in told]
+            problems = (f"{field} {message}" for field, each in error.errors.items() for message in each)
+            errors += [f"{short}: {message}" for message in problems]
     if errors:
         raise InvalidObject({"parameters": errors})
     return signed
@@ -188,7 +188,7 @@ def _number(text: str) -> Any:
         return number
 
 
-def read_integration(fields: Fields, integration: Integration) -> Integration:
+def read_integration(fields: CheckedFields, integration: Integration) -> Integration:
     """``integration`` updated with the fields that were sent."""
     name = fields.text("name", integration.name, required=True)
     if name and not _INTEGRATION_NAME.match(name):

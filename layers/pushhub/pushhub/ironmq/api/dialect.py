@@ -17,7 +17,7 @@ from pushhub.web.json import MAX_REQUEST_BYTES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pushhub.engine.ports import Projects
+    from pushhub.engine.ports import ProjectDirectory
 
 
 class IronDialect(Dialect[IronCall]):
@@ -25,7 +25,7 @@ class IronDialect(Dialect[IronCall]):
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, config: Projects) -> None:
+    def __init__(self, config: ProjectDirectory) -> None:
         self._config = config
 
     def admit(self, route: Route[Any, IronCall], request: Request, names: Mapping[str, str]) -> IronCall:

@@ -47,8 +47,8 @@ def _at_subscriber(hub: IronUseCases, call: IronCall) -> Response:
     if "queue" in query:
         queue = check_queue_name(query["queue"])
         subscriber_id = hub.queues.subscriber(call.project, queue, subscriber_id).subscriber_id
-    told = hub.activity().at_subscriber(call.project, subscriber_id, parse_hours(query))
-    return Response(status=200, body=render_subscriber_activity(told))
+    activity = hub.activity().at_subscriber(call.project, subscriber_id, parse_hours(query))
+    return Response(status=200, body=render_subscriber_activity(activity))
 
 
 def _outages(hub: IronUseCases, call: IronCall) -> Response:

@@ -77,8 +77,8 @@ def _remove_subscribers(hub: IronUseCases, call: IronCall) -> Response:
 def _replay(hub: IronUseCases, call: IronCall) -> Response:
     request = parse_replay(call.fields)
     queue = hub.queues.get(call.project, call.queue)
-    told = hub.replay.run(queue, subscriber_called(queue, request.subscriber), request)
-    body = {"looked": told.looked, "found": told.found, "replayed": told.replayed, "after": told.cursor}
+    replayed = hub.replay.run(queue, subscriber_called(queue, request.subscriber), request)
+    body = {"looked": replayed.looked, "found": replayed.found, "replayed": replayed.replayed, "after": replayed.cursor}
     return Response(status=200, body={**body, "msg": "Counted" if request.dry_run else "Replayed"})
 
 
@@ -93,14 +93,16 @@ def _resume(hub: IronUseCases, call: IronCall) -> Response:
 
 
 def _health(hub: IronUseCases, call: IronCall) -> Response:
-    told = hub.subscribers.health(hub.queues.get(call.project, call.queue))
+    healths = hub.subscribers.health(hub.queues.get(call.project, call.queue))
     return Response(
         status=200,
         body={
-            "waiting": sum(health.owed.waiting for _, health in told),
-            "complete": all(health.owed.complete for _, health in told),
+            "waiting": sum(health.owed.waiting for _, health in healths),
+            "complete": all(health.owed.complete for _, health in healths),
             "subscribers": [
-                {"name": each.name, "health": health_view(health)} for each, health in told if each.subscriber_id != "*"
+                {"name": each.name, "health": health_view(health)}
+                for each, health in healths
+                if each.subscriber_id != "*"
             ],
         },
     )

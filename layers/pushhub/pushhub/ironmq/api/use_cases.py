@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.pull import PullQueues
     from pushhub.ironmq.push_messages import PushMessages
     from pushhub.ironmq.queues import Queues
-    from pushhub.ironmq.replay import Replay
+    from pushhub.ironmq.replay import QueueReplay
     from pushhub.ironmq.search import Search
     from pushhub.ironmq.span_settings import SpanSettings
     from pushhub.ironmq.subscribers import Subscribers
@@ -38,7 +38,7 @@ class IronUseCases(PastUseCases):
     pull: PullQueues
     push_messages: PushMessages
     acknowledge: Acknowledge
-    replay: Replay
+    replay: QueueReplay
     search: Search
     events: Events
     overviews: Callable[[], Overviews]

@@ -55,7 +55,7 @@ class Format(StrEnum):
     SLACK = "slack"
 
 
-class Happened(StrEnum):
+class AlertEvent(StrEnum):
     """What a notification tells."""
 
     FIRING = "firing"
@@ -106,7 +106,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notification:
+class AlertNotification:
     """Something to be told.
 
     Attributes:
@@ -114,7 +114,7 @@ class Notification:
     """
 
     number: int
-    happened: Happened
+    happened: AlertEvent
     at: int
     value: int
 
@@ -137,7 +137,7 @@ class AlertState:
     value: int | None = None
     samples: tuple[Sample, ...] = ()
     told: int = 0
-    pending: Notification | None = None
+    pending: AlertNotification | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,19 +234,19 @@ def judged(alert: ProjectAlert, value: int | None, now: int) -> ProjectAlert:
     if value >= alert.threshold:
         state = replace(state, calm_since=0)
         if not state.firing_since:
-            state = _telling(replace(state, firing_since=now), Happened.FIRING, value, now)
+            state = _telling(replace(state, firing_since=now), AlertEvent.FIRING, value, now)
     elif state.firing_since:
         state = replace(state, calm_since=state.calm_since or now)
         if now - state.calm_since >= CALM_MS:
-            state = _telling(replace(state, firing_since=0, calm_since=0), Happened.RESOLVED, value, now)
+            state = _telling(replace(state, firing_since=0, calm_since=0), AlertEvent.RESOLVED, value, now)
     return replace(alert, state=state)
 
 
 def to_test(alert: ProjectAlert, now: int) -> ProjectAlert:
     """The alert with a notification that says that it is a test."""
-    return replace(alert, state=_telling(alert.state, Happened.TEST, alert.state.value or 0, now))
+    return replace(alert, state=_telling(alert.state, AlertEvent.TEST, alert.state.value or 0, now))
 
 
-def _telling(state: AlertState, happened: Happened, value: int, now: int) -> AlertState:
+def _telling(state: AlertState, happened: AlertEvent, value: int, now: int) -> AlertState:
     number = state.told + 1
-    return replace(state, told=number, pending=Notification(number=number, happened=happened, at=now, value=value))
+    return replace(state, told=number, pending=AlertNotification(number=number, happened=happened, at=now, value=value))

@@ -11,12 +11,12 @@ from pushhub.base import json_text
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.cloud.unreadable import decodes, readable
 from pushhub.ironmq.model.project_alert import (
+    AlertEvent,
+    AlertNotification,
     AlertState,
     Counts,
     Format,
-    Happened,
     Measure,
-    Notification,
     ProjectAlert,
     Sample,
 )
@@ -95,5 +95,5 @@ def _sample(stored: list[int]) -> Sample:
     return Sample(at=at, counts=Counts(attempts=attempts, failed=failed, given_up=given_up))
 
 
-def _notification(stored: dict[str, Any] | None) -> Notification | None:
-    return None if stored is None else Notification(**{**stored, "happened": Happened(stored["happened"])})
+def _notification(stored: dict[str, Any] | None) -> AlertNotification | None:
+    return None if stored is None else AlertNotification(**{**stored, "happened": AlertEvent(stored["happened"])})

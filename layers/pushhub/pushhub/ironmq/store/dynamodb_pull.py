@@ -203,17 +203,17 @@ class DynamoDBPullStore:
         expired = call.expired[:_EXPIRED_PER_CALL]
         keys = [MessageKey(call.project_id, call.pull_uid, each.message_id) for each in expired]
         self._table.delete_many([message_key(each) for each in keys])
-        astray: list[Candidate] = []
+        orphaned: list[Candidate] = []
         for candidate, item in call.missed.values():
             if not item:
-                astray.append(candidate)
+                orphaned.append(candidate)
             elif (
                 item["place"]["S"] != candidate.place
                 and self._now(call) - (numbers(item, "placed_at") or 0) >= _MEND_AFTER_MS
             ):
                 self._mend(call, candidate, item)
-                astray.append(candidate)
-        self._places.forget(call.project_id, call.pull_uid, [*expired, *astray])
+                orphaned.append(candidate)
+        self._places.forget(call.project_id, call.pull_uid, [*expired, *orphaned])
 
     def _mend(self, call: _Reserving, candidate: Candidate, item: Item) -> None:
         """Write the entry that a message ought to have. If the message has gone or moved on meanwhile, whoever did that

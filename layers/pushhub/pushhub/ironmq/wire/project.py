@@ -53,7 +53,7 @@ def render_activity(hours: Sequence[tuple[int, Activity]]) -> dict[str, object]:
     }
 
 
-def render_subscriber_activity(told: AtSubscriber) -> dict[str, object]:
+def render_subscriber_activity(activity: AtSubscriber) -> dict[str, object]:
     """Activity at a subscriber by hour, with how long its attempts took in each and in all of them."""
     return {
         "hours": [
@@ -66,10 +66,10 @@ def render_subscriber_activity(told: AtSubscriber) -> dict[str, object]:
                 "average_ms": activity.took_ms // activity.attempts if activity.attempts else None,
                 **_percentiles(activity.took),
             }
-            for hour, activity in told.hours
+            for hour, activity in activity.hours
         ],
-        **_percentiles(sum((activity for _, activity in told.hours), SubscriberActivity()).took),
-        "complete": told.complete,
+        **_percentiles(sum((activity for _, activity in activity.hours), SubscriberActivity()).took),
+        "complete": activity.complete,
     }
 
 
@@ -77,9 +77,9 @@ def _percentiles(took: Mapping[int, int]) -> dict[str, object]:
     return {f"p{percent}_ms": percentile_ms(took, percent) for percent in PERCENTS}
 
 
-def render_verdict(told: ReportedVerdict) -> dict[str, object]:
+def render_verdict(reported: ReportedVerdict) -> dict[str, object]:
     """Whether every message of a project is accounted for."""
-    return {"from": told.first, "to": told.last, "as_of": told.as_of, "verdict": told.verdict}
+    return {"from": reported.first, "to": reported.last, "as_of": reported.as_of, "verdict": reported.verdict}
 
 
 def parse_subscriber(query: Mapping[str, str]) -> tuple[str, str]:
@@ -90,9 +90,9 @@ def parse_subscriber(query: Mapping[str, str]) -> tuple[str, str]:
     return queue, subscriber
 
 
-def render_outages(told: ReportedOutages) -> dict[str, object]:
+def render_outages(reported: ReportedOutages) -> dict[str, object]:
     """When a subscriber was down, in sentences and in numbers."""
-    return {"as_of": told.as_of, "said": told.said, "outages": told.rows}
+    return {"as_of": reported.as_of, "said": reported.said, "outages": reported.rows}
 
 
 def render_table(table: ReportedTable) -> dict[str, object]:

@@ -10,7 +10,7 @@ from pushhub.base import json_text
 from pushhub.base.credentials import user_of
 from pushhub.base.errors import Invalid
 from pushhub.base.times import end_in_words, iso_time
-from pushhub.ironmq.model.project_alert import AlertSettings, Format, Happened, Measure
+from pushhub.ironmq.model.project_alert import AlertEvent, AlertSettings, Format, Measure
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.urls import check_callable
 from pushhub.web.gates import certificate_view
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pushhub.base.gates import ClientCertificate
-    from pushhub.ironmq.model.project_alert import Notification, ProjectAlert
+    from pushhub.ironmq.model.project_alert import AlertNotification, ProjectAlert
 
 MAX_ALERT_NAME = 100
 MAX_ALERT_URL = 2_000
@@ -111,21 +111,23 @@ def _about(alert: ProjectAlert) -> dict[str, object]:
     }
 
 
-def notification_body(alert: ProjectAlert, told: Notification, base_url: str) -> bytes:
+def notification_body(alert: ProjectAlert, notification: AlertNotification, base_url: str) -> bytes:
     """What is posted to the alert's URL."""
     link = f"{base_url}/console#/{_page(alert)}"
     content: dict[str, object] = {
-        "state": told.happened.value,
+        "state": notification.happened.value,
         "alert": {"id": alert.alert_id, **_about(alert)},
-        "value": told.value,
-        "at": iso_time(told.at),
-        "text": sentence(alert, told),
+        "value": notification.value,
+        "at": iso_time(notification.at),
+        "text": sentence(alert, notification),
         "project": alert.project,
         "link": link,
     }
     if alert.format is Format.SLACK:
-        mark = {Happened.FIRING: ":red_circle:", Happened.RESOLVED: ":large_green_circle:"}.get(told.happened, ":wave:")
-        content = {"text": f"{mark} {_slack(sentence(alert, told))} <{link}|Console>"}
+        mark = {AlertEvent.FIRING: ":red_circle:", AlertEvent.RESOLVED: ":large_green_circle:"}.get(
+            notification.happened, ":wave:"
+        )
+        content = {"text": f"{mark} {_slack(sentence(alert, notification))} <{link}|Console>"}
     return json_text.write(content, spaced=True).encode()
 
 
@@ -184,20 +186,21 @@ def _end_body(alert: ProjectAlert, state: str, said: str, end: EndOf, **what: ob
     return json_text.write(content, spaced=True).encode()
 
 
-def sentence(alert: ProjectAlert, told: Notification) -> str:
+def sentence(alert: ProjectAlert, notification: AlertNotification) -> str:
     """What happened, for people."""
     begins = {
-        Happened.FIRING: f"{alert.name} is firing",
-        Happened.RESOLVED: f"{alert.name} is resolved",
-        Happened.TEST: f"A test of {alert.name}",
-    }[told.happened]
+        AlertEvent.FIRING: f"{alert.name} is firing",
+        AlertEvent.RESOLVED: f"{alert.name} is resolved",
+        AlertEvent.TEST: f"A test of {alert.name}",
+    }[notification.happened]
+    reached = notification.value
     at = f"at {alert.subscriber}" if alert.subscriber else ""
     of = f"of queue {alert.queue}" if alert.queue else "" if alert.subscriber else "of the project"
     scope = " ".join(each for each in (at, of) if each)
     value = {
-        Measure.FAILURE_RATE: f"{told.value} % of the attempts {scope} failed in {alert.minutes} minutes",
-        Measure.GIVEN_UP: f"{told.value} deliveries {scope} were given up in {alert.minutes} minutes",
-        Measure.OLDEST_WAITING: f"the oldest message that waits {scope.replace('of', 'in', 1)} is {told.value} s old",
+        Measure.FAILURE_RATE: f"{reached} % of the attempts {scope} failed in {alert.minutes} minutes",
+        Measure.GIVEN_UP: f"{reached} deliveries {scope} were given up in {alert.minutes} minutes",
+        Measure.OLDEST_WAITING: f"the oldest message that waits {scope.replace('of', 'in', 1)} is {reached} s old",
     }[alert.measure]
     limit = f"{alert.threshold}{' %' if alert.measure is Measure.FAILURE_RATE else ''}"
     return f"{begins}: {value} (limit {limit}{' s' if alert.measure is Measure.OLDEST_WAITING else ''})."

@@ -45,7 +45,7 @@ class QueueSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class QueueListQuery:
     """Which queue names to list.
 
     Attributes:
@@ -122,9 +122,9 @@ def _dead_letter_queue(dead_letter: Fields, name: str) -> str | None:
     return check_queue_name(given, f"dead_letter.{name}") if given else given
 
 
-def parse_page(query: Mapping[str, str]) -> Page:
+def parse_page(query: Mapping[str, str]) -> QueueListQuery:
     """Read the query of a list request; a page size above the maximum is reduced to it."""
-    return Page(
+    return QueueListQuery(
         limit=min(number_in_query(query, "per_page", default=DEFAULT_PER_PAGE), MAX_PER_PAGE),
         after=query.get("previous", ""),
         prefix=query.get("prefix", ""),

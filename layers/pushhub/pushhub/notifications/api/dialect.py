@@ -25,7 +25,7 @@ from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import Projects
+    from pushhub.engine.ports import ProjectDirectory
 
 
 class BadCredentials(Unauthorized):
@@ -40,7 +40,7 @@ class NotificationsDialect(Dialect[NotificationsCall]):
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, config: Projects) -> None:
+    def __init__(self, config: ProjectDirectory) -> None:
         self._config = config
 
     def path(self, request: Request) -> str:

@@ -32,7 +32,7 @@ class PublishRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CommitPart:
     """The part of a request that one commit holds.
 
     Attributes:

@@ -25,7 +25,7 @@ from pushhub.notifications.store._items import (
 )
 
 if TYPE_CHECKING:
-    from pushhub.notifications.model.request import Part
+    from pushhub.notifications.model.request import CommitPart
 
 
 class DynamoDBTopicStore(TableStore):
@@ -98,7 +98,7 @@ class DynamoDBTopicStore(TableStore):
         except ConditionRefused:
             return
 
-    def append(self, commit: Commit, part: Part | None = None) -> None:
+    def append(self, commit: Commit, part: CommitPart | None = None) -> None:
         item = encode_commit(commit)
         if part is not None:
             self._append_part(item, commit.topic, part)
@@ -109,7 +109,7 @@ class DynamoDBTopicStore(TableStore):
             if refused.stored != item:
                 raise Conflict("the place is taken") from refused
 
-    def _append_part(self, item: Item, topic: Topic, part: Part) -> None:
+    def _append_part(self, item: Item, topic: Topic, part: CommitPart) -> None:
         """Both writes or neither, so that no repetition finds one without the other."""
         put = {"Item": item, "ConditionExpression": "attribute_not_exists(pk)"}
         note = {

@@ -84,8 +84,8 @@ class SigningSecretItem:
             Unavailable: It is not known whether it was stored.
         """
         at = self._clock.now() if since is None else since
-        made = self._sealed(plain or (secrets.token_bytes(SECRET_BYTES),), at)
-        return self._put(made, ConditionExpression="attribute_not_exists(pk)")
+        secret = self._sealed(plain or (secrets.token_bytes(SECRET_BYTES),), at)
+        return self._put(secret, ConditionExpression="attribute_not_exists(pk)")
 
     def rotate(self) -> None:
         """Make a new secret. Tokens of the newest one stay good, those of the one before it do not.
@@ -100,8 +100,8 @@ class SigningSecretItem:
             raise Conflict("there is no signing secret yet: it is made with the first token")
         if now - stored.since < TAKEN_UP_AFTER_MS:
             raise Conflict("the signing secret was made less than ten minutes ago")
-        made = SigningSecret(self._vault.seal(SEALED_FOR, secrets.token_bytes(SECRET_BYTES)), stored.current, now)
-        self._replace(stored, made)
+        secret = SigningSecret(self._vault.seal(SEALED_FOR, secrets.token_bytes(SECRET_BYTES)), stored.current, now)
+        self._replace(stored, secret)
 
     def reseal(self, stored: SigningSecret) -> None:
         """Seal it with the first key; raises ``Conflict`` if it was changed, and ``Unavailable``."""
@@ -111,20 +111,20 @@ class SigningSecretItem:
         sealed = [self._vault.seal(SEALED_FOR, each) for each in plain]
         return SigningSecret(sealed[0], b"".join(sealed[1:2]), since)
 
-    def _replace(self, stored: SigningSecret, made: SigningSecret) -> None:
+    def _replace(self, stored: SigningSecret, secret: SigningSecret) -> None:
         same = {"ConditionExpression": "#current = :current", "ExpressionAttributeNames": {"#current": "current"}}
-        if not self._put(made, **same, ExpressionAttributeValues={":current": {"B": stored.current}}):
+        if not self._put(secret, **same, ExpressionAttributeValues={":current": {"B": stored.current}}):
             raise Conflict("the signing secret was changed meanwhile")
 
-    def _put(self, made: SigningSecret, **condition: object) -> bool:
-        item: Item = {**_KEY, "current": {"B": made.current}, "since": number(made.since)}
-        if made.previous:
-            item["previous"] = {"B": made.previous}
+    def _put(self, secret: SigningSecret, **condition: object) -> bool:
+        item: Item = {**_KEY, "current": {"B": secret.current}, "since": number(secret.since)}
+        if secret.previous:
+            item["previous"] = {"B": secret.previous}
         try:
             self._table.put(item, **condition)
         except ConditionRefused as refused:
             # The client repeats a call that timed out.
-            return bool(refused.stored) and _decode(refused.stored) == made
+            return bool(refused.stored) and _decode(refused.stored) == secret
         return True
 
 

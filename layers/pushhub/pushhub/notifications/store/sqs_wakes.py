@@ -10,7 +10,7 @@ from pushhub.base import json_text
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import ROUNDS, aws_call, pause
 from pushhub.notifications.model.topic import Topic
-from pushhub.notifications.ports import Wake
+from pushhub.notifications.ports import WakeUp
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -29,7 +29,7 @@ class SqsWakeQueue:
         self._url = url
         self._clock = clock
 
-    def wake(self, wakes: Sequence[Wake]) -> None:
+    def wake(self, wakes: Sequence[WakeUp]) -> None:
         """Only the entries that SQS failed to take are sent again."""
         for start in range(0, len(wakes), _ENTRIES_PER_CALL):
             batch: list[Any] = [
@@ -66,14 +66,14 @@ class SqsWakeQueue:
             pause(self._clock, round_number)
 
 
-def encode_wake(wake: Wake) -> str:
+def encode_wake(wake: WakeUp) -> str:
     """The SQS message body."""
     topic = wake.topic
     fields = [topic.project, topic.name, topic.non_persistent, wake.subscriber, wake.subscriber_uid, wake.version]
     return json_text.write(fields)
 
 
-def decode_wake(body: str) -> Wake:
+def decode_wake(body: str) -> WakeUp:
     """Read an SQS message body.
 
     Raises:
@@ -83,7 +83,7 @@ def decode_wake(body: str) -> Wake:
     if not isinstance(fields, list) or [type(each) for each in fields] != [str, str, bool, str, str, int]:
         raise ValueError("not a wake-up")
     project, name, non_persistent, subscriber, uid, version = fields
-    return Wake(
+    return WakeUp(
         topic=Topic(project=project, name=name, non_persistent=non_persistent),
         subscriber=subscriber,
         subscriber_uid=uid,

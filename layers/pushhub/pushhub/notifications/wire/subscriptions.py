@@ -57,7 +57,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class PageRequest:
     """Which page of a list is requested, and what is to be counted."""
 
     number: int = 1
@@ -166,9 +166,9 @@ def parse_deletion(query: Mapping[str, str]) -> Selection:
     return Selection(context=context, source=source)
 
 
-def parse_page(query: Mapping[str, str]) -> Page:
+def parse_page(query: Mapping[str, str]) -> PageRequest:
     """Which page is requested."""
-    return Page(
+    return PageRequest(
         number=_number(query, "currentPage", default=1, most=_MAX_PAGE),
         size=_number(query, "pageSize", default=_PAGE_SIZE, most=_MAX_PAGE_SIZE),
         with_elements=query.get("withTotalElements", "").lower() == "true",
@@ -207,7 +207,9 @@ def print_subscription(rule: Subscription, base_url: str) -> dict[str, Any]:
     return answer
 
 
-def print_collection(rules: Sequence[Subscription], selection: Selection, page: Page, base_url: str) -> dict[str, Any]:
+def print_collection(
+    rules: Sequence[Subscription], selection: Selection, page: PageRequest, base_url: str
+) -> dict[str, Any]:
     """A page of subscriptions.
 
     Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ROOT, WebhooksCall
-from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.wire.application import application_view, parse_application, parse_application_patch
 from pushhub.webhooks.wire.page import page_view, parse_window
 
@@ -20,14 +20,14 @@ APPS = ROOT + "/app"
 
 def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     get_if_exists = call.flag("get_if_exists", default=False)
-    application, made = hub.applications.create(
+    application, created = hub.applications.create(
         call.project, parse_application(call.fields), get_if_exists=get_if_exists
     )
-    return Response(status=201 if made else 200, body=application_view(application))
+    return Response(status=201 if created else 200, body=application_view(application))
 
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window = parse_window(call.query, kind=Kind.APPLICATION, ascending=True)
+    window = parse_window(call.query, kind=IdPrefix.APPLICATION, ascending=True)
     return Response(status=200, body=page_view(hub.applications.page(call.project, window), application_view))
 
 
@@ -36,8 +36,8 @@ def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    application, made = hub.applications.replace(call.project, call.app, parse_application(call.fields))
-    return Response(status=201 if made else 200, body=application_view(application))
+    application, created = hub.applications.replace(call.project, call.app, parse_application(call.fields))
+    return Response(status=201 if created else 200, body=application_view(application))
 
 
 def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

@@ -16,7 +16,7 @@ from pushhub.webhooks.api.messages import MESSAGE, message_query
 from pushhub.webhooks.messages.attempts import AttemptedMessage, AttemptQuery, Destination, Stats
 from pushhub.webhooks.messages.messages import LIST_STEPS
 from pushhub.webhooks.model.event_type import MOST_EXAMPLES, Example
-from pushhub.webhooks.model.ids import Kind, message_id
+from pushhub.webhooks.model.ids import IdPrefix, message_id
 from pushhub.webhooks.wire.attempt import (
     attempt_view,
     destination_view,
@@ -40,7 +40,7 @@ QUERY = (
 )
 
 
-def _window(hub: WebhooksUseCases, call: WebhooksCall, kind: Kind) -> Window:
+def _window(hub: WebhooksUseCases, call: WebhooksCall, kind: IdPrefix) -> Window:
     window = parse_window(call.query, kind=kind, ascending=False, ordered=False)
     return parse_times(call.query, window, hub.clock.now())
 
@@ -69,13 +69,13 @@ def _viewer(hub: WebhooksUseCases, call: WebhooksCall) -> Callable[[LoggedAttemp
 
 
 def _of_endpoint(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window, view = _window(hub, call, Kind.ATTEMPT), _viewer(hub, call)
+    window, view = _window(hub, call, IdPrefix.ATTEMPT), _viewer(hub, call)
     page = hub.attempts.of_endpoint(call.project, call.app, call.endpoint, window, _query(call))
     return Response(status=200, body=page_view(page, view))
 
 
 def _of_message(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window, view = _window(hub, call, Kind.ATTEMPT), _viewer(hub, call)
+    window, view = _window(hub, call, IdPrefix.ATTEMPT), _viewer(hub, call)
     page = hub.attempts.of_message(
         call.project,
         call.app,
@@ -88,7 +88,7 @@ def _of_message(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _messages_of(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window = _window(hub, call, Kind.MESSAGE)
+    window = _window(hub, call, IdPrefix.MESSAGE)
     with_content = call.flag("with_content", default=True)
     page = hub.attempts.messages_of(call.project, call.app, call.endpoint, window, _query(call))
     redaction, steps = hub.messages.redaction(call.project, call.app), Steps(LIST_STEPS)
@@ -105,12 +105,12 @@ def _messages_of(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _destinations(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=True, ordered=False)
+    window = parse_window(call.query, kind=IdPrefix.ENDPOINT, ascending=True, ordered=False)
     page = hub.attempts.destinations(call.project, call.app, call.message, window)
     url_as_shown = hub.endpoints.url_as_shown(call.caller.reach)
     endpoints = [each.endpoint for each in page.items]
-    told = zip(endpoints, hub.health.of_endpoints(call.project, call.app, endpoints), strict=True)
-    healths = {endpoint.endpoint_id: health for endpoint, health in told}
+    pairs = zip(endpoints, hub.health.of_endpoints(call.project, call.app, endpoints), strict=True)
+    healths = {endpoint.endpoint_id: health for endpoint, health in pairs}
     now = hub.clock.now()
 
     def view(each: Destination) -> dict[str, object]:

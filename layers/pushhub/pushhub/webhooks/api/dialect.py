@@ -30,7 +30,7 @@ from pushhub.webhooks.model.refusals import Refused, Unprocessable, insufficient
 from pushhub.webhooks.wire.fields import NAME
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import Projects
+    from pushhub.engine.ports import ProjectDirectory
     from pushhub.engine.target import Targets
     from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
@@ -76,7 +76,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
     def __init__(
         self,
         *,
-        tokens: Projects,
+        tokens: ProjectDirectory,
         portal: Callable[[], FindAccess],
         applications: ReadApplications,
         endpoints: ReadEndpoints,

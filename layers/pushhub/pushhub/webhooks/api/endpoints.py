@@ -12,7 +12,7 @@ from pushhub.web.api import Auth, Body, Route
 from pushhub.web.health import health_view
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, ROOT, WebhooksCall
-from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.model.refusals import not_found
 from pushhub.webhooks.wire.endpoint import (
     endpoint_view,
@@ -57,8 +57,8 @@ def _ensured(hub: WebhooksUseCases, call: WebhooksCall) -> str:
 
 def _created(hub: WebhooksUseCases, call: WebhooksCall, application: Application, fields: Fields) -> Response:
     signatures = partial(parse_signatures, fields)
-    made = hub.endpoints.create(application, parse_new_endpoint(fields), signatures, call.rights)
-    return replace(_shown(hub, call, made), status=201)
+    endpoint = hub.endpoints.create(application, parse_new_endpoint(fields), signatures, call.rights)
+    return replace(_shown(hub, call, endpoint), status=201)
 
 
 def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -67,14 +67,14 @@ def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=False)
+    window = parse_window(call.query, kind=IdPrefix.ENDPOINT, ascending=False)
     app = _ensured(hub, call)
     page = hub.endpoints.page(call.project, app, window)
     healths = hub.health.of_endpoints(call.project, app, page.items)
-    told = {each.endpoint_id: health_view(health) for each, health in zip(page.items, healths, strict=True)}
+    views = {each.endpoint_id: health_view(health) for each, health in zip(page.items, healths, strict=True)}
 
     def view(endpoint: Endpoint) -> dict[str, object]:
-        return {**_view(hub, call, endpoint), "health": told[endpoint.endpoint_id]}
+        return {**_view(hub, call, endpoint), "health": views[endpoint.endpoint_id]}
 
     return Response(status=200, body=page_view(page, view))
 

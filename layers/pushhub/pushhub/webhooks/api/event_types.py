@@ -48,8 +48,8 @@ def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     name = call.names["event_type"]
     if NAME.fullmatch(name) is None:
         raise not_found()
-    event_type, made = hub.event_types.replace(call.project, name, parse_event_type(call.fields))
-    return _shown(event_type, 201 if made else 200)
+    event_type, created = hub.event_types.replace(call.project, name, parse_event_type(call.fields))
+    return _shown(event_type, 201 if created else 200)
 
 
 def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

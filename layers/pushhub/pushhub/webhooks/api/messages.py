@@ -10,7 +10,7 @@ from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
 from pushhub.webhooks.messages.messages import LIST_STEPS, MessageQuery
-from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.message import message_view
 from pushhub.webhooks.wire.page import page_view, parse_times, parse_window
@@ -34,7 +34,7 @@ def message_query(call: WebhooksCall) -> MessageQuery:
 
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window = parse_window(call.query, kind=Kind.MESSAGE, ascending=False, ordered=False)
+    window = parse_window(call.query, kind=IdPrefix.MESSAGE, ascending=False, ordered=False)
     window = parse_times(call.query, window, hub.clock.now())
     with_content = call.flag("with_content", default=True)
     page = hub.messages.page(call.project, call.app, window, message_query(call))

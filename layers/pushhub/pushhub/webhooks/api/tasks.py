@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, ROOT, WebhooksCall
-from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.wire.fields import bad_request
@@ -67,7 +67,7 @@ def _begun(task: Task) -> Response:
 
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window = parse_window(call.query, kind=Kind.TASK, ascending=False)
+    window = parse_window(call.query, kind=IdPrefix.TASK, ascending=False)
     kind, status = call.query.get("task", ""), call.query.get("status", "")
     if kind and kind not in {each.value for each in TaskKind}:
         raise bad_request("task must be a kind of background task")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.engine.component import Component
 from pushhub.webhooks.model.application import Application, ApplicationFields
-from pushhub.webhooks.model.ids import Kind, new_id
+from pushhub.webhooks.model.ids import IdPrefix, new_id
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, queue_of
-from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
+from pushhub.webhooks.model.page import KeyRange, Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.ports import Applications, ReadApplications, UidTaken
 from pushhub.webhooks.wire.fields import NAME
@@ -68,14 +68,14 @@ class WebhooksApplications(Component):
             UidTaken: Another application has its uid.
         """
         now = self.clock.now()
-        made = Application(
+        application = Application(
             project=project_id,
-            app_id=new_id(Kind.APPLICATION, now),
+            app_id=new_id(IdPrefix.APPLICATION, now),
             fields=given,
             created_at=now,
             updated_at=now,
         )
-        return self.store.put_application(made, None)
+        return self.store.put_application(application, None)
 
     def page(self, project_id: str, window: Window) -> Page[Application]:
         """A page of the project's applications."""
@@ -88,7 +88,7 @@ class WebhooksApplications(Component):
 
     def next_after(self, project_id: str, app_id: str) -> str | None:
         """The id of the project's first application whose id is greater, or None."""
-        found = next(self.store.applications(project_id, Span(above=app_id)), None)
+        found = next(self.store.applications(project_id, KeyRange(above=app_id)), None)
         return found.app_id if found else None
 
     def application(self, project_id: str, name: str) -> Application:

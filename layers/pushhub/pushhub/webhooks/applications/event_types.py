@@ -85,14 +85,14 @@ class WebhooksEventTypes(Component):
         Returns:
             The event type, and whether it was made now.
         """
-        made = False
+        created = False
 
         def change(stored: EventType | None) -> EventType:
-            nonlocal made
-            made = stored is None
+            nonlocal created
+            created = stored is None
             return self._new(project_id, name, wanted) if stored is None else self._with(stored, wanted)
 
-        return self._changed(project_id, name, change, wanted), made
+        return self._changed(project_id, name, change, wanted), created
 
     def check(self, name: str, wanted: WantedEventType) -> None:
         """Check that an event type could be created."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.ids import is_project_id
 from pushhub.engine.component import Component
-from pushhub.webhooks.model.ids import Kind, is_id
+from pushhub.webhooks.model.ids import IdPrefix, is_id
 from pushhub.webhooks.model.portal import PortalAccess, named_by, portal_token
 from pushhub.webhooks.model.portal_frame import PortalFrame
 
@@ -116,7 +116,7 @@ class Portal(Component):
         Read on each request, so a revoked token stops working at once.
         """
         named = named_by(token)
-        if named is None or not is_project_id(named[0]) or not is_id(Kind.APPLICATION, named[1]):
+        if named is None or not is_project_id(named[0]) or not is_id(IdPrefix.APPLICATION, named[1]):
             return None
         access = self.tokens.access(*named, _digest(token))
         return access if access and access.expires_at > self.clock.now() else None

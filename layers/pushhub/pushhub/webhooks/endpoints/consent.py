@@ -110,7 +110,7 @@ class Questions(Component):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ConsentReply:
     """What an endpoint answered.
 
     Attributes:
@@ -124,7 +124,7 @@ class Reply:
     problem: str = ""
 
 
-def read_reply(answer: Answer, origin: str, *, callback: bool) -> Reply:
+def read_reply(answer: Answer, origin: str, *, callback: bool) -> ConsentReply:
     """Read the answer to a question.
 
     Args:
@@ -133,16 +133,16 @@ def read_reply(answer: Answer, origin: str, *, callback: bool) -> Reply:
     try:
         rate = allowed_rate(answer.headers.get("webhook-allowed-rate", "*"))
     except Invalid as error:
-        return Reply(given=False, problem=error.message)
+        return ConsentReply(given=False, problem=error.message)
     allowed = answer.headers.get("webhook-allowed-origin", "").strip()
     if callback and not allowed:
         # An endpoint that does not know this protocol may answer anything; its operator may find the URL in its log.
-        return Reply(given=False, rate=rate)
+        return ConsentReply(given=False, rate=rate)
     if allowed != "*" and allowed.lower() != origin.lower():
-        return Reply(
+        return ConsentReply(
             given=False, problem=f"The endpoint does not consent: WebHook-Allowed-Origin must be * or {origin}"
         )
-    return Reply(given=True, rate=rate)
+    return ConsentReply(given=True, rate=rate)
 
 
 class Changed(Protocol):
@@ -169,7 +169,7 @@ class Consents(Component):
         asked = endpoint.question
         return asked is not None and asked.digest == digest and asked.open_at(self.clock.now())
 
-    def store(self, asked: Endpoint, digest: str, reply: Reply, *, final: bool) -> None:
+    def store(self, asked: Endpoint, digest: str, reply: ConsentReply, *, final: bool) -> None:
         """Store an answer with the endpoint, unless the question is no longer open there.
 
         Args:
@@ -238,7 +238,7 @@ class ConsentTarget(Component):
         answer = sent.answer
         if answer.error_class:
             problem = f"The endpoint could not be asked for its consent: {answer.message}"
-            self.consents.store(endpoint, digest, Reply(given=False, problem=problem), final=False)
+            self.consents.store(endpoint, digest, ConsentReply(given=False, problem=problem), final=False)
             return Outcome(answer=answer, verdict=Verdict.FAILED, asked=sent.asked, reached=sent.reached)
         reply = read_reply(answer, origin_of(self.base_url), callback="secret" in question)
         self.consents.store(endpoint, digest, reply, final=True)

@@ -17,7 +17,7 @@ from pushhub.webhooks.endpoints.consent import Questions, allowed_rate, digest_o
 from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.endpoints.signatures import check_fit
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
-from pushhub.webhooks.model.ids import Kind, is_id, new_id
+from pushhub.webhooks.model.ids import IdPrefix, is_id, new_id
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.wire.fields import NAME
@@ -89,7 +89,7 @@ class WebhooksEndpoints(Component):
         named = Endpoint(
             project=application.project,
             app_id=application.app_id,
-            endpoint_id=new_id(Kind.ENDPOINT, now),
+            endpoint_id=new_id(IdPrefix.ENDPOINT, now),
             fields=given,
             reach=rights.reach,
             flags=rights.flags,
@@ -206,7 +206,11 @@ class WebhooksEndpoints(Component):
 
     def _by_ids(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint:
         """An endpoint by its ids only, for callers without a token."""
-        named = _PROJECT.fullmatch(project_id) and is_id(Kind.APPLICATION, app_id) and is_id(Kind.ENDPOINT, endpoint_id)
+        named = (
+            _PROJECT.fullmatch(project_id)
+            and is_id(IdPrefix.APPLICATION, app_id)
+            and is_id(IdPrefix.ENDPOINT, endpoint_id)
+        )
         if not named:
             raise not_found()
         # The endpoints of an application outlive it.

@@ -91,10 +91,10 @@ class WebhooksHealth(Component):
             if application is not None
             for each in by_app[name]
         ]
-        told = self.healths().of(project_id, [_watched(*each) for each in pairs])
+        healths = self.healths().of(project_id, [_watched(*each) for each in pairs])
         return [
             EndpointHealth(application=application, endpoint=endpoint, health=health, disables_at=_disables_at(health))
-            for (endpoint, application), health in zip(pairs, told, strict=True)
+            for (endpoint, application), health in zip(pairs, healths, strict=True)
             if not health.well
         ]
 

@@ -13,10 +13,10 @@ from pushhub.webhooks.applications.applications import found_application
 from pushhub.webhooks.endpoints.endpoints import found_endpoint
 from pushhub.webhooks.messages.messages import MessageQuery, WebhooksMessages, engine_span
 from pushhub.webhooks.model.attempt import LoggedAttempt, MessageStatus
-from pushhub.webhooks.model.ids import Kind, first_id
+from pushhub.webhooks.model.ids import IdPrefix, first_id
 from pushhub.webhooks.model.internal_queues import app_of
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage
-from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of, taken
+from pushhub.webhooks.model.page import KeyRange, Page, Window, page_of, span_of, taken
 from pushhub.webhooks.model.refusals import Refused, not_found
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ class WebhooksAttempts(Component):
         application = self._application(project_id, app)
         message = self.messages.of(application, name)
         only = found_endpoint(self.endpoints, application, endpoint).endpoint_id if endpoint else None
-        made = [each for each in self._made_for(message, only) if query.wants(each)]
-        found = taken(made, lambda each: each.attempt_id, _attempt_span(window))
+        attempts = [each for each in self._made_for(message, only) if query.wants(each)]
+        found = taken(attempts, lambda each: each.attempt_id, _attempt_span(window))
         return page_of(found, window, lambda each: each.attempt_id)
 
     def attempt(self, project_id: str, app: str, name: str, attempt: str) -> LoggedAttempt:
@@ -202,7 +202,7 @@ class WebhooksAttempts(Component):
         start = end - MAX_STATS_MS if since is None else since
         if end > now + _STATS_MARGIN_MS or not 0 <= end - start <= MAX_STATS_MS + _STATS_MARGIN_MS:
             raise Refused(400, "invalid_range", "The range must be at most 28 days and must not end in the future")
-        span = Span(above=first_id(Kind.ATTEMPT, start), below=first_id(Kind.ATTEMPT, end + 4))
+        span = KeyRange(above=first_id(IdPrefix.ATTEMPT, start), below=first_id(IdPrefix.ATTEMPT, end + 4))
         counted = islice(self.attempts.attempts(project_id, endpoint.endpoint_id, span), MOST_COUNTED)
         results = [each.success for each in counted]
         return Stats(success=sum(results), fail=len(results) - sum(results))
@@ -254,7 +254,7 @@ class WebhooksAttempts(Component):
         return found.values()
 
     def _made_between(self, delivery: Delivery, first_at: int, last_at: int) -> list[LoggedAttempt]:
-        span = Span(above=first_id(Kind.ATTEMPT, first_at), below=first_id(Kind.ATTEMPT, last_at + 4))
+        span = KeyRange(above=first_id(IdPrefix.ATTEMPT, first_at), below=first_id(IdPrefix.ATTEMPT, last_at + 4))
         found = self.attempts.attempts(delivery.project, delivery.subscriber_id, span, engine_id=delivery.message_id)
         return list(found)
 
@@ -293,7 +293,7 @@ def _chosen_by(message: ListedMessage) -> tuple[str, Collection[str], Collection
     return message.fields.event_type, message.fields.channels, message.fields.tags
 
 
-def _attempt_span(window: Window) -> Span:
-    above = None if window.since is None else first_id(Kind.ATTEMPT, window.since)
-    below = None if window.before is None else first_id(Kind.ATTEMPT, window.before)
+def _attempt_span(window: Window) -> KeyRange:
+    above = None if window.since is None else first_id(IdPrefix.ATTEMPT, window.since)
+    below = None if window.before is None else first_id(IdPrefix.ATTEMPT, window.before)
     return span_of(window, above=above, below=below)

@@ -68,12 +68,12 @@ class WebhooksIntake(Component):
         new: NewWebhook,
         engine_id: str,
         owed: tuple[str, ...],
-        hurried: Sequence[Subscriber] | None = None,
+        eager: Sequence[Subscriber] | None = None,
     ) -> Posted:
         """Accept what a producer posted; repeating the call with its id changes nothing.
 
         Args:
-            hurried: The subscribers whose first orders are sent at once; None when they are left to the stream.
+            eager: The subscribers whose first orders are sent at once; None when they are left to the stream.
 
         Raises:
             Unavailable: The message may or may not have been accepted; call again.
@@ -82,8 +82,8 @@ class WebhooksIntake(Component):
         [placed] = self.accept.placed(application.project, [new.body])
         due_at = due_at_of(new, engine_id)
         message = webhook_message(application, new, engine_id, placed, owed=owed, due_at=due_at)
-        if hurried is not None:
-            [message] = self.first_orders().marked([message], hurried)
+        if eager is not None:
+            [message] = self.first_orders().marked([message], eager)
         self.search_fields.add(application, message, new.body)
 
         def stored_before() -> Message | None:
@@ -97,7 +97,7 @@ class WebhooksIntake(Component):
 
         if before := until_saved(stored_before, doing="storing a message"):
             return Posted(message=self._listed(before), payload=None)
-        if hurried is not None:
+        if eager is not None:
             self.first_orders().send([message])
         return Posted(message=self._listed(message), payload=Verbatim(new.payload_text))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.message import Message
     from pushhub.webhooks.messages.ports import MessageLog
-    from pushhub.webhooks.model.page import Span
+    from pushhub.webhooks.model.page import KeyRange
 
 SETTLED_MS = 2_000
 """How long after its id was made a message becomes readable in order, milliseconds: until then, a message with a lower
@@ -32,7 +32,7 @@ milliseconds.
 """
 
 
-class StoredMessages(Protocol):
+class EngineMessages(Protocol):
     """Messages of the engine."""
 
     def message(self, key: MessageKey) -> Message | None:
@@ -53,7 +53,7 @@ class Listing:
     """
 
     def __init__(
-        self, *, messages: StoredMessages, lines: MessageLog, next_id: Callable[[], str], clock: Clock
+        self, *, messages: EngineMessages, lines: MessageLog, next_id: Callable[[], str], clock: Clock
     ) -> None:
         self._messages = messages
         self._lines = lines
@@ -93,7 +93,7 @@ class Listing:
         stored = self._messages.message(MessageKey(project_id, queue_uid(app_id), engine_id))
         return ListedMessage.of(stored) if stored else None
 
-    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
+    def messages(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[ListedMessage]:
         """Messages of an application, lines and messages that are their own lines merged by id."""
         stored = self._messages.listed(project_id, queue_uid(app_id), above=span.above, below=span.below, up=span.up)
         lines = self._lines.messages(project_id, app_id, span)

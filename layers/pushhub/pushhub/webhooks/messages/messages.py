@@ -17,7 +17,7 @@ from pushhub.engine.model.delivery import DeliveryState, close, opening
 from pushhub.engine.model.work import WorkOrder
 from pushhub.webhooks.applications.applications import found_application
 from pushhub.webhooks.model.ids import engine_id
-from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
+from pushhub.webhooks.model.page import KeyRange, Page, Window, page_of, span_of
 from pushhub.webhooks.model.redaction import TOO_COSTLY
 from pushhub.webhooks.model.refusals import Gone, not_found
 from pushhub.webhooks.wire.fields import NAME
@@ -63,7 +63,7 @@ class MessageQuery:
         )
 
 
-def engine_span(window: Window) -> Span:
+def engine_span(window: Window) -> KeyRange:
     """The span of the engine's ids that a window of messages covers."""
     after = None if window.after is None else engine_id(window.after)
     if window.after is not None and after is None:

@@ -17,7 +17,7 @@ from pushhub.webhooks.messages.listing import SETTLED_MS
 from pushhub.webhooks.model.endpoint import wants
 from pushhub.webhooks.model.ids import engine_id, message_id
 from pushhub.webhooks.model.message import LISTED_MS
-from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.model.refusals import not_found, unprocessable
 from pushhub.webhooks.wire.fields import NAME
 
@@ -128,7 +128,7 @@ class WebhooksPoller(Component):
     def _read(self, application: Application, sink: str, choice: Choice, start: str) -> Polled:
         project_id, app_id = application.project, application.app_id
         endpoint = self.endpoints.endpoint(project_id, app_id, sink)
-        span = Span(above=start, below=first_message_id(self.clock.now() - SETTLED_MS))
+        span = KeyRange(above=start, below=first_message_id(self.clock.now() - SETTLED_MS))
         chosen: list[ListedMessage] = []
         last, looked = start, 0
         for place, each in islice(self._in_order(project_id, app_id, span), MOST_LOOKED):
@@ -151,7 +151,7 @@ class WebhooksPoller(Component):
                 chosen.append(each)
         return Polled(messages=chosen, iterator=message_id(last), done=looked < MOST_LOOKED)
 
-    def _in_order(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, ListedMessage | None]]:
+    def _in_order(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[tuple[str, ListedMessage | None]]:
         """Messages at their places; late ones appear at a later place as well."""
         listed = ((each.engine_id, each) for each in self.log.messages(project_id, app_id, span))
         late = (

@@ -10,7 +10,7 @@ from pushhub.base.errors import HubError
 if TYPE_CHECKING:
     from pushhub.webhooks.model.attempt import LoggedAttempt
     from pushhub.webhooks.model.message import ListedMessage
-    from pushhub.webhooks.model.page import Span
+    from pushhub.webhooks.model.page import KeyRange
     from pushhub.webhooks.ports import KeptAnswer, RequestKey
 
 
@@ -55,7 +55,7 @@ class MessageLog(Protocol):
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
         """A listed message, or None."""
 
-    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
+    def messages(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[ListedMessage]:
         """The messages of an application with the engine's ids in a span, in its direction,
         read page by page on demand.
         """
@@ -67,7 +67,7 @@ class MessageLog(Protocol):
             position: The second place at which it is read: an engine id that no message has or will have.
         """
 
-    def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
+    def late(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[tuple[str, str]]:
         """Positions in a span, in its direction, each with the engine's id of the late message that is read there."""
 
     def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
@@ -93,7 +93,7 @@ class AttemptLog(Protocol):
         """Replace a logged attempt; nothing of the old version remains."""
 
     def attempts(
-        self, project_id: str, endpoint_id: str, span: Span, *, engine_id: str | None = None
+        self, project_id: str, endpoint_id: str, span: KeyRange, *, engine_id: str | None = None
     ) -> Iterator[LoggedAttempt]:
         """The attempts made at an endpoint with ids in a span, in its direction, read page by page on demand.
 

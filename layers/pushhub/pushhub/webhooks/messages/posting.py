@@ -65,8 +65,8 @@ class WebhooksPosting(Component):
             self._claim_event(application, new, first)
             # A request that repeats another may run beside it, and either would send the orders.
             hurries = application.fields.eager and first == own
-            hurried = self.recipients.subscribers(application, owed) if hurries else None
-            return self.intake.posted(application, new, first, owed, hurried)
+            eager = self.recipients.subscribers(application, owed) if hurries else None
+            return self.intake.posted(application, new, first, owed, eager)
         except RequestRefused:
             # Whoever corrects it may use its key.
             if key:

@@ -10,7 +10,7 @@ from pushhub.base.errors import TooMuchWork
 from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.engine.component import Component
 from pushhub.webhooks.model.endpoint import Endpoint, wants
-from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.queues import subscriber_of
 
@@ -77,6 +77,6 @@ class Recipients(Component):
         remembered = self._known.get(key)
         if remembered is not None and remembered[0] == application.endpoints:
             return remembered[1]
-        found = list(self.endpoints.endpoints(*key, Span()))
+        found = list(self.endpoints.endpoints(*key, KeyRange()))
         self._known.put(key, (application.endpoints, found))
         return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pushhub.base.fields import SPARSE, Setting, Stored, told
+from pushhub.base.fields import SPARSE, Setting, Stored, field_metadata
 from pushhub.webhooks.model.redaction import Redaction
 
 if TYPE_CHECKING:
@@ -20,13 +20,15 @@ UID: Final = Setting(means="Your own id for it.")
 class ApplicationFields:
     """The fields of an application that its owner sets. The uid is unique in the project."""
 
-    name: str = field(metadata=told(Setting(means="", least=1)))
-    uid: str | None = field(default=None, metadata=told(UID))
-    throttle_rate: int | None = field(default=None, metadata=told(RATE, Stored(name="rate")))
-    metadata: Mapping[str, str] = field(default_factory=dict, metadata=told(Setting(means="The owner's own data.")))
+    name: str = field(metadata=field_metadata(Setting(means="", least=1)))
+    uid: str | None = field(default=None, metadata=field_metadata(UID))
+    throttle_rate: int | None = field(default=None, metadata=field_metadata(RATE, Stored(name="rate")))
+    metadata: Mapping[str, str] = field(
+        default_factory=dict, metadata=field_metadata(Setting(means="The owner's own data."))
+    )
     redaction: Redaction = field(
         default_factory=Redaction,
-        metadata=told(
+        metadata=field_metadata(
             Setting(
                 means="What is withheld. An answer or payload that is not JSON is withheld completely.", hidden=True
             ),
@@ -35,7 +37,7 @@ class ApplicationFields:
     )
     search_fields: tuple[str, ...] = field(
         default=(),
-        metadata=told(
+        metadata=field_metadata(
             Setting(
                 means="Fields of payloads, such as `order.id`, by whose values messages are found by the queue API's"
                 " `/search`. Each costs a write for each message.",
@@ -48,7 +50,7 @@ class ApplicationFields:
     )
     portal_consent: bool = field(
         default=False,
-        metadata=told(
+        metadata=field_metadata(
             Setting(
                 means="Whether URLs that are set with a portal's token must consent (`cloudEvents.consent`).",
                 shown="There and true if URLs set with a portal's token must consent.",
@@ -60,7 +62,7 @@ class ApplicationFields:
     )
     eager: bool = field(
         default=False,
-        metadata=told(
+        metadata=field_metadata(
             Setting(
                 means="Whether a post sends the first orders itself: faster on AWS, for one more SQS message.",
                 shown="There and true if a post sends the first orders itself.",

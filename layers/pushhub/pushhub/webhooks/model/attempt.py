@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from pushhub.base.fields import APART, SPARSE, Stored, told
+from pushhub.base.fields import APART, SPARSE, Stored, field_metadata
 from pushhub.base.gates import NO_PROOF, Proof
 from pushhub.webhooks.model.ids import attempt_id
 
@@ -53,24 +53,24 @@ class LoggedAttempt:
         proof: What the endpoint was shown of who asks.
     """
 
-    project: str = field(metadata=told(stored=APART))
-    app_id: str = field(metadata=told(stored=Stored(name="app")))
-    endpoint_id: str = field(metadata=told(stored=APART))
-    engine_id: str = field(metadata=told(stored=APART))
+    project: str = field(metadata=field_metadata(stored=APART))
+    app_id: str = field(metadata=field_metadata(stored=Stored(name="app")))
+    endpoint_id: str = field(metadata=field_metadata(stored=APART))
+    engine_id: str = field(metadata=field_metadata(stored=APART))
     url: str
-    manual: bool = field(default=False, metadata=told(stored=SPARSE))
-    number: int = field(metadata=told(stored=Stored(name="n")))
-    status_code: int = field(default=0, metadata=told(stored=Stored(name="code", sparse=True)))
-    success: bool = field(default=False, metadata=told(stored=Stored(name="ok", sparse=True)))
-    response: str = field(metadata=told(stored=APART))
-    duration_ms: int = field(default=0, metadata=told(stored=Stored(name="ms", sparse=True)))
-    started_at: int = field(metadata=told(stored=Stored(name="at")))
-    before_at: int | None = field(default=None, metadata=told(stored=Stored(name="before", sparse=True)))
-    event_type: str = field(metadata=told(stored=Stored(name="type")))
-    channels: tuple[str, ...] = field(default=(), metadata=told(stored=SPARSE))
-    tags: tuple[str, ...] = field(default=(), metadata=told(stored=SPARSE))
-    listed_until: int = field(metadata=told(stored=APART))
-    proof: Proof = field(default=NO_PROOF, metadata=told(stored=SPARSE))
+    manual: bool = field(default=False, metadata=field_metadata(stored=SPARSE))
+    number: int = field(metadata=field_metadata(stored=Stored(name="n")))
+    status_code: int = field(default=0, metadata=field_metadata(stored=Stored(name="code", sparse=True)))
+    success: bool = field(default=False, metadata=field_metadata(stored=Stored(name="ok", sparse=True)))
+    response: str = field(metadata=field_metadata(stored=APART))
+    duration_ms: int = field(default=0, metadata=field_metadata(stored=Stored(name="ms", sparse=True)))
+    started_at: int = field(metadata=field_metadata(stored=Stored(name="at")))
+    before_at: int | None = field(default=None, metadata=field_metadata(stored=Stored(name="before", sparse=True)))
+    event_type: str = field(metadata=field_metadata(stored=Stored(name="type")))
+    channels: tuple[str, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
+    tags: tuple[str, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
+    listed_until: int = field(metadata=field_metadata(stored=APART))
+    proof: Proof = field(default=NO_PROOF, metadata=field_metadata(stored=SPARSE))
 
     @property
     def attempt_id(self) -> str:

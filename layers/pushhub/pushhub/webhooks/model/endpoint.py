@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.credentials import named_like_a_secret
-from pushhub.base.fields import APART, SPARSE, Setting, Stored, told
+from pushhub.base.fields import APART, SPARSE, Setting, Stored, field_metadata
 from pushhub.webhooks.model.application import RATE, UID
 from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
@@ -42,32 +42,38 @@ def is_sensitive(header: str) -> bool:
 class EndpointFields:
     """The fields of an endpoint that its owner sets. The uid is unique in the application."""
 
-    url: str = field(metadata=told(Setting(means="http or https.")))
-    description: str = field(default="", metadata=told(Setting(means="")))
-    uid: str | None = field(default=None, metadata=told(UID))
-    disabled: bool = field(default=False, metadata=told(Setting(means="Whether it gets no messages.")))
+    url: str = field(metadata=field_metadata(Setting(means="http or https.")))
+    description: str = field(default="", metadata=field_metadata(Setting(means="")))
+    uid: str | None = field(default=None, metadata=field_metadata(UID))
+    disabled: bool = field(default=False, metadata=field_metadata(Setting(means="Whether it gets no messages.")))
     event_types: tuple[str, ...] | None = field(
         default=None,
-        metadata=told(
+        metadata=field_metadata(
             Setting(means="The types it gets; null for all.", wire=("eventTypes", "filterTypes")), Stored(name="types")
         ),
     )
     channels: tuple[str, ...] | None = field(
-        default=None, metadata=told(Setting(means="It gets messages in any of these; null for all."))
+        default=None, metadata=field_metadata(Setting(means="It gets messages in any of these; null for all."))
     )
-    throttle_rate: int | None = field(default=None, metadata=told(RATE, Stored(name="rate")))
-    metadata: Mapping[str, str] = field(default_factory=dict, metadata=told(Setting(means="The owner's own data.")))
+    throttle_rate: int | None = field(default=None, metadata=field_metadata(RATE, Stored(name="rate")))
+    metadata: Mapping[str, str] = field(
+        default_factory=dict, metadata=field_metadata(Setting(means="The owner's own data."))
+    )
     version: int = field(
         default=1,
-        metadata=told(Setting(means="A number that the oldest clients send.", least=1, most=65_535), Stored(name="v")),
+        metadata=field_metadata(
+            Setting(means="A number that the oldest clients send.", least=1, most=65_535), Stored(name="v")
+        ),
     )
     filters: tuple[PayloadFilter, ...] = field(
         default=(),
-        metadata=told(Setting(means="It gets messages that pass all of these.", hidden=True, wire=("payloadFilters",))),
+        metadata=field_metadata(
+            Setting(means="It gets messages that pass all of these.", hidden=True, wire=("payloadFilters",))
+        ),
     )
     cloud_events: CloudEvents | None = field(
         default=None,
-        metadata=told(
+        metadata=field_metadata(
             Setting(means="Messages are sent as CloudEvents 1.0.", hidden=True, wire=("cloudEvents",)),
             Stored(name="events", sparse=True),
         ),
@@ -125,26 +131,28 @@ class Endpoint:
         deleted: Whether it is deleted, and kept only as a record of what it received.
     """
 
-    project: str = field(metadata=told(stored=APART))
-    app_id: str = field(metadata=told(stored=APART))
-    endpoint_id: str = field(metadata=told(stored=APART))
-    fields: EndpointFields = field(metadata=told(stored=APART))
-    allowed_rate: int | None = field(default=None, metadata=told(stored=Stored(name="allowed", sparse=True)))
-    question: OpenQuestion | None = field(default=None, metadata=told(stored=SPARSE))
-    signatures: tuple[Scheme, ...] = field(default=(), metadata=told(stored=Stored(name="signs", sparse=True)))
+    project: str = field(metadata=field_metadata(stored=APART))
+    app_id: str = field(metadata=field_metadata(stored=APART))
+    endpoint_id: str = field(metadata=field_metadata(stored=APART))
+    fields: EndpointFields = field(metadata=field_metadata(stored=APART))
+    allowed_rate: int | None = field(default=None, metadata=field_metadata(stored=Stored(name="allowed", sparse=True)))
+    question: OpenQuestion | None = field(default=None, metadata=field_metadata(stored=SPARSE))
+    signatures: tuple[Scheme, ...] = field(
+        default=(), metadata=field_metadata(stored=Stored(name="signs", sparse=True))
+    )
     headers: Mapping[str, str] = field(default_factory=dict)
-    reach: Reach = field(metadata=told(stored=Stored(name="by")))
-    flags: frozenset[str] | None = field(default=None, metadata=told(stored=SPARSE))
-    sealed: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
-    scheme_secrets: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
-    oauth: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
-    certificate: ClientCertificate | None = field(default=None, metadata=told(stored=SPARSE))
-    identity: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
-    credentials: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
-    created_at: int = field(metadata=told(stored=APART))
-    updated_at: int = field(metadata=told(stored=APART))
-    deleted: bool = field(default=False, metadata=told(stored=APART))
-    version: int = field(default=0, metadata=told(stored=APART))
+    reach: Reach = field(metadata=field_metadata(stored=Stored(name="by")))
+    flags: frozenset[str] | None = field(default=None, metadata=field_metadata(stored=SPARSE))
+    sealed: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    scheme_secrets: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    oauth: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    certificate: ClientCertificate | None = field(default=None, metadata=field_metadata(stored=SPARSE))
+    identity: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    credentials: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    created_at: int = field(metadata=field_metadata(stored=APART))
+    updated_at: int = field(metadata=field_metadata(stored=APART))
+    deleted: bool = field(default=False, metadata=field_metadata(stored=APART))
+    version: int = field(default=0, metadata=field_metadata(stored=APART))
 
     @property
     def uid(self) -> str | None:

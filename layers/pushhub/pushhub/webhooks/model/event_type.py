@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from pushhub.base.fields import APART, Setting, Stored, told
+from pushhub.base.fields import APART, Setting, Stored, field_metadata
 from pushhub.base.numerals import digits
 
 _MOST_DIGITS = 18
@@ -59,27 +59,30 @@ class EventType:
         enforcement: Whether payloads must match the schema of the highest version.
     """
 
-    project: str = field(metadata=told(stored=APART))
-    name: str = field(metadata=told(stored=APART))
-    description: str = field(metadata=told(Setting(means="")))
-    archived: bool = field(default=False, metadata=told(Setting(means="Whether endpoints may no longer choose it.")))
-    deprecated: bool = field(default=False, metadata=told(Setting(means="")))
+    project: str = field(metadata=field_metadata(stored=APART))
+    name: str = field(metadata=field_metadata(stored=APART))
+    description: str = field(metadata=field_metadata(Setting(means="")))
+    archived: bool = field(
+        default=False, metadata=field_metadata(Setting(means="Whether endpoints may no longer choose it."))
+    )
+    deprecated: bool = field(default=False, metadata=field_metadata(Setting(means="")))
     schemas: Mapping[str, Any] | None = field(
-        default=None, metadata=told(Setting(means="JSON schemas (draft 7) of the payload, by version."))
+        default=None, metadata=field_metadata(Setting(means="JSON schemas (draft 7) of the payload, by version."))
     )
     feature_flags: tuple[str, ...] = field(
-        default=(), metadata=told(Setting(means="", wire=("featureFlag", "featureFlags")), Stored(name="flags"))
+        default=(),
+        metadata=field_metadata(Setting(means="", wire=("featureFlag", "featureFlags")), Stored(name="flags")),
     )
     group_name: str | None = field(
-        default=None, metadata=told(Setting(means="", wire=("groupName",)), Stored(name="group"))
+        default=None, metadata=field_metadata(Setting(means="", wire=("groupName",)), Stored(name="group"))
     )
     enforcement: Enforcement = field(
         default=Enforcement.OFF,
-        metadata=told(Setting(means="Whether payloads must match the schema.", wire=("schemaEnforcement",))),
+        metadata=field_metadata(Setting(means="Whether payloads must match the schema.", wire=("schemaEnforcement",))),
     )
-    created_at: int = field(metadata=told(stored=APART))
-    updated_at: int = field(metadata=told(stored=APART))
-    version: int = field(default=0, metadata=told(stored=APART))
+    created_at: int = field(metadata=field_metadata(stored=APART))
+    updated_at: int = field(metadata=field_metadata(stored=APART))
+    version: int = field(default=0, metadata=field_metadata(stored=APART))
 
     def seen_by(self, flags: frozenset[str] | None) -> bool:
         """Whether a caller may see it."""

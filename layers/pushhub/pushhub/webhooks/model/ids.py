@@ -29,7 +29,7 @@ _CONTENT = 15
 _KSUID = re.compile(r"[0-9A-Za-z]{27}")
 
 
-class Kind(StrEnum):
+class IdPrefix(StrEnum):
     """What an id names, by its prefix."""
 
     ORGANIZATION = "org_"
@@ -40,12 +40,12 @@ class Kind(StrEnum):
     TASK = "qtask_"
 
 
-def is_id(kind: Kind, text: str) -> bool:
+def is_id(kind: IdPrefix, text: str) -> bool:
     """Whether a text has the form of an id of that kind."""
     return text.startswith(kind) and _KSUID.fullmatch(text, len(kind)) is not None
 
 
-def new_id(kind: Kind, now: int) -> str:
+def new_id(kind: IdPrefix, now: int) -> str:
     """A new random id."""
     return kind + _ksuid(now, secrets.token_bytes(_CONTENT))
 
@@ -53,14 +53,14 @@ def new_id(kind: Kind, now: int) -> str:
 def message_id(engine: str) -> str:
     """The id that clients see of a message with an engine's id (19 decimal digits)."""
     number = int(engine).to_bytes(8)
-    return Kind.MESSAGE + _ksuid(time_of_message_id(engine), number + _check(number))
+    return IdPrefix.MESSAGE + _ksuid(time_of_message_id(engine), number + _check(number))
 
 
 def engine_id(text: str) -> str | None:
     """The engine's id in a message's id; None when no message can have it."""
-    if not is_id(Kind.MESSAGE, text):
+    if not is_id(IdPrefix.MESSAGE, text):
         return None
-    content = _bytes(text[len(Kind.MESSAGE) :])
+    content = _bytes(text[len(IdPrefix.MESSAGE) :])
     if content is None:
         return None
     number = content[5:13]
@@ -74,8 +74,8 @@ def attempt_id(message: str, subscriber: str, number: int, started_at: int) -> s
     Args:
         number: Which attempt of the delivery it was, from 1.
     """
-    made = hashlib.sha256(f"{message}/{subscriber}/{number}/{started_at}".encode()).digest()
-    return Kind.ATTEMPT + _ksuid(started_at, made[:_CONTENT])
+    digest = hashlib.sha256(f"{message}/{subscriber}/{number}/{started_at}".encode()).digest()
+    return IdPrefix.ATTEMPT + _ksuid(started_at, digest[:_CONTENT])
 
 
 def time_of(text: str) -> int:
@@ -86,7 +86,7 @@ def time_of(text: str) -> int:
     return EPOCH_MS + int.from_bytes(content[:4]) * 1000 + content[4] * 4
 
 
-def first_id(kind: Kind, at: int) -> str:
+def first_id(kind: IdPrefix, at: int) -> str:
     """The lowest id that could be made at a moment (epoch milliseconds): lower ids were made earlier."""
     return kind + _ksuid(at, bytes(_CONTENT))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pushhub.base import json_text
-from pushhub.base.fields import SPARSE, Stored, told
+from pushhub.base.fields import SPARSE, Stored, field_metadata
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.internal_queues import app_of, queue_uid
@@ -41,13 +41,13 @@ class MessageFields:
         ordering_key: Messages with the same key are delivered to each endpoint in order; None for no order.
     """
 
-    event_type: str = field(metadata=told(stored=Stored(name="type")))
-    channels: tuple[str, ...] = field(default=(), metadata=told(stored=SPARSE))
-    tags: tuple[str, ...] = field(default=(), metadata=told(stored=SPARSE))
-    event_id: str | None = field(default=None, metadata=told(stored=Stored(name="event", sparse=True)))
-    content_type: str | None = field(default=None, metadata=told(stored=Stored(name="content", sparse=True)))
-    deliver_at: int | None = field(default=None, metadata=told(stored=Stored(name="deliver", sparse=True)))
-    ordering_key: str | None = field(default=None, metadata=told(stored=Stored(name="order", sparse=True)))
+    event_type: str = field(metadata=field_metadata(stored=Stored(name="type")))
+    channels: tuple[str, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
+    tags: tuple[str, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
+    event_id: str | None = field(default=None, metadata=field_metadata(stored=Stored(name="event", sparse=True)))
+    content_type: str | None = field(default=None, metadata=field_metadata(stored=Stored(name="content", sparse=True)))
+    deliver_at: int | None = field(default=None, metadata=field_metadata(stored=Stored(name="deliver", sparse=True)))
+    ordering_key: str | None = field(default=None, metadata=field_metadata(stored=Stored(name="order", sparse=True)))
 
     def as_headers(self) -> Mapping[str, str]:
         """The fields as headers of the engine's message. The ordering key is not among them; the engine carries it

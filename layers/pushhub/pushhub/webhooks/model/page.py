@@ -43,7 +43,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class KeyRange:
     """Keys to read: greater than ``above`` and less than ``below``, upwards or downwards.
 
     Attributes:
@@ -84,7 +84,7 @@ class Page(Generic[T]):
     done: bool
 
 
-def span_of(window: Window, *, above: str | None = None, below: str | None = None) -> Span:
+def span_of(window: Window, *, above: str | None = None, below: str | None = None) -> KeyRange:
     """The keys that a window covers.
 
     Args:
@@ -95,7 +95,7 @@ def span_of(window: Window, *, above: str | None = None, below: str | None = Non
         above = max(filter(None, (above, window.after)))
     elif window.after is not None:
         below = min(filter(None, (below, window.after)))
-    return Span(above=above, below=below, up=window.reads_up)
+    return KeyRange(above=above, below=below, up=window.reads_up)
 
 
 def page_of(
@@ -130,7 +130,7 @@ def page_of(
     return Page(items=shown, first=first, last=last, done=done)
 
 
-def taken(found: Iterable[T], key: Callable[[T], str], span: Span) -> list[T]:
+def taken(found: Iterable[T], key: Callable[[T], str], span: KeyRange) -> list[T]:
     """Those of the given items whose keys lie within a span, in its direction.
 
     For lists small enough to be read completely.

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from pushhub.base.fields import APART, SPARSE, told
+from pushhub.base.fields import APART, SPARSE, field_metadata
 
 _PREFIX = "appsk"
 _GATES = frozenset({"oauth", "oauth-config", "mtls", "mtls-config"})
@@ -61,15 +61,15 @@ class PortalAccess:
         expires_at: Epoch milliseconds from which it gives no access.
     """
 
-    project: str = field(metadata=told(stored=APART))
-    app_id: str = field(metadata=told(stored=APART))
-    digest: str = field(repr=False, metadata=told(stored=APART))
+    project: str = field(metadata=field_metadata(stored=APART))
+    app_id: str = field(metadata=field_metadata(stored=APART))
+    digest: str = field(repr=False, metadata=field_metadata(stored=APART))
     capabilities: frozenset[Capability] = EVERYTHING
     flags: frozenset[str] = frozenset()
     session: str | None = None
-    frame: str = field(default="", metadata=told(stored=SPARSE))
-    created_at: int = field(metadata=told(stored=APART))
-    expires_at: int = field(metadata=told(stored=APART))
+    frame: str = field(default="", metadata=field_metadata(stored=SPARSE))
+    created_at: int = field(metadata=field_metadata(stored=APART))
+    expires_at: int = field(metadata=field_metadata(stored=APART))
 
 
 def portal_token(project_id: str, app_id: str, secret: str) -> str:

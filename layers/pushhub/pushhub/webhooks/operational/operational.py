@@ -18,7 +18,7 @@ from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.ids import attempt_id, message_id
 from pushhub.webhooks.model.internal_queues import CONSENT_QUEUE, OPERATIONAL_APP, queue_of
 from pushhub.webhooks.model.message import DAY_MS, MessageFields
-from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.wire.message import NewWebhook
 from pushhub.webhooks.wire.task import task_view
 
@@ -53,7 +53,7 @@ class ToldCounts(Protocol):
         """Count one more; returns how many there have been in that minute (minutes since 1970)."""
 
 
-class Saying(Component):
+class OperationalPosts(Component):
     """Posts the hub's own messages."""
 
     intake: WebhooksIntake
@@ -67,7 +67,7 @@ class Saying(Component):
         Raises:
             Unavailable: The message may or may not have been posted; call again.
         """
-        found = self.endpoints.endpoints(application.project, application.app_id, Span())
+        found = self.endpoints.endpoints(application.project, application.app_id, KeyRange())
         owed = tuple(each.endpoint_id for each in found if wants(each, event_type, (), type_flags=()))
         if not owed:
             return
@@ -98,7 +98,7 @@ class Operational(Component):
         if found is not None:
             return found
         now = self.clock.now()
-        made = Application(
+        application = Application(
             project=project_id,
             app_id=OPERATIONAL_APP,
             fields=ApplicationFields(name="operational webhooks"),
@@ -106,7 +106,7 @@ class Operational(Component):
             updated_at=now,
         )
         with suppress(Conflict):  # created concurrently
-            return self.applications.put_application(made, None)
+            return self.applications.put_application(application, None)
         found = self.applications.application(project_id, OPERATIONAL_APP)
         if found is None:
             raise Unavailable("making the application of operational webhooks")

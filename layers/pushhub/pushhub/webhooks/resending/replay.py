@@ -16,7 +16,7 @@ from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
-from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.model.refusals import Gone
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, allowance
 
@@ -41,7 +41,7 @@ _ARRIVED = frozenset({DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED})
 class MessagesInOrder(Protocol):
     """The messages of applications."""
 
-    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
+    def messages(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[ListedMessage]:
         """The messages of an application with the engine's ids in a span, in its direction."""
 
 
@@ -64,7 +64,7 @@ class Tries(Protocol):
         """Create a delivery that did not exist, with all automatic retries."""
 
 
-class StoredMessages(Protocol):
+class EngineCopies(Protocol):
     """Finds the engine's copy of a message."""
 
     def stored(self, message: ListedMessage) -> Message:
@@ -78,7 +78,7 @@ class StoredMessages(Protocol):
 class EngineTries(Component):
     """Implements :class:`Tries` with the engine."""
 
-    messages: StoredMessages
+    messages: EngineCopies
     deliveries: Deliveries
     resend: Resend
 
@@ -105,7 +105,7 @@ class _Part:
 
 def _part(log: MessagesInOrder, task: Task, app_id: str, most: int) -> _Part:
     """The next messages of a task."""
-    span = Span(above=task.cursor or id_before(task.ask.since), below=first_message_id(task.ask.until))
+    span = KeyRange(above=task.cursor or id_before(task.ask.since), below=first_message_id(task.ask.until))
     found = list(islice(log.messages(task.project, app_id, span), most + 1))
     return _Part(messages=found[:most], last=len(found) <= most)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, HubError, Unavailable
 from pushhub.engine.component import Component
-from pushhub.webhooks.model.ids import Kind, first_id, is_id, new_id
-from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
+from pushhub.webhooks.model.ids import IdPrefix, first_id, is_id, new_id
+from pushhub.webhooks.model.page import KeyRange, Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, not_found
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 
@@ -37,7 +37,7 @@ class TaskStore(Protocol):
     def task(self, project_id: str, task_id: str) -> Task | None:
         """A task, or None."""
 
-    def tasks(self, project_id: str, span: Span) -> Iterator[Task]:
+    def tasks(self, project_id: str, span: KeyRange) -> Iterator[Task]:
         """The tasks of a project with ids in a span, in its direction."""
 
     def put_task(self, task: Task) -> Task:
@@ -123,7 +123,7 @@ class Tasks(Component):
             Unprocessable: The key was used for another request.
         """
         now = self.clock.now()
-        task_id = new_id(Kind.TASK, now)
+        task_id = new_id(IdPrefix.TASK, now)
         if key:
             task_id = self.note_id(project_id, key, task_id)
         task = Task(
@@ -157,7 +157,7 @@ class Tasks(Component):
 
     def task(self, project_id: str, task_id: str) -> Task:
         """A task."""
-        found = self.store.task(project_id, task_id) if is_id(Kind.TASK, task_id) else None
+        found = self.store.task(project_id, task_id) if is_id(IdPrefix.TASK, task_id) else None
         if found is None:
             raise not_found()
         return found
@@ -169,7 +169,7 @@ class Tasks(Component):
             kind: Only tasks of this kind; empty for all.
             status: Only tasks with this status; empty for all.
         """
-        span = span_of(window, above=first_id(Kind.TASK, self.clock.now() - KEPT_MS))
+        span = span_of(window, above=first_id(IdPrefix.TASK, self.clock.now() - KEPT_MS))
         found = self.store.tasks(project_id, span)
         return page_of(
             found,

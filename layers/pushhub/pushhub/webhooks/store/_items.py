@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base import json_text
 from pushhub.base.gates import ClientCertificate
 from pushhub.base.signature_schemes import Scheme
-from pushhub.cloud.documents import Document, Kind, read_by
+from pushhub.cloud.documents import Codec, Document, read_by
 from pushhub.cloud.table import Item, number, text
 from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.reach import Reach
@@ -41,7 +41,7 @@ from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.redaction import Redaction
 
 if TYPE_CHECKING:
-    from pushhub.webhooks.model.page import Span
+    from pushhub.webhooks.model.page import KeyRange
 
 
 def project_pk(project_id: str) -> str:
@@ -59,7 +59,7 @@ def key(pk: str, sk: str) -> Item:
     return {"pk": text(pk), "sk": text(sk)}
 
 
-def between(pk: str, prefix: str, span: Span) -> dict[str, Any]:
+def between(pk: str, prefix: str, span: KeyRange) -> dict[str, Any]:
     """A consistent query of the items of a span, both bounds included,
     whose sort keys are a prefix ending in ``#`` and the span's keys.
     """
@@ -84,7 +84,7 @@ def doc(value: Any) -> dict[str, str]:
 _APPLICATION = Document(
     ApplicationFields,
     {
-        "Redaction": Kind(
+        "Redaction": Codec(
             lambda value: [value.payload, value.answers],
             lambda found: Redaction(payload=tuple(found[0]), answers=tuple(found[1])),
         )
@@ -93,11 +93,11 @@ _APPLICATION = Document(
 _ENDPOINT_FIELDS = Document(
     EndpointFields,
     {
-        "PayloadFilter": Kind(
+        "PayloadFilter": Codec(
             lambda value: [value.path, value.operator, value.value],
             lambda found: PayloadFilter(path=found[0], operator=Operator(found[1]), value=found[2]),
         ),
-        "CloudEvents": Kind(
+        "CloudEvents": Codec(
             lambda value: [value.mode, value.consent, *([True] if value.callback else [])],
             lambda found: CloudEvents(mode=Mode(found[0]), consent=found[1], callback=bool(found[2:])),
         ),
@@ -106,14 +106,14 @@ _ENDPOINT_FIELDS = Document(
 _ENDPOINT = Document(
     Endpoint,
     {
-        "OpenQuestion": Kind(
+        "OpenQuestion": Codec(
             lambda value: [value.digest, value.until, value.rate, value.answered, *filter(None, [value.problem])],
             lambda found: OpenQuestion(
                 digest=found[0], until=found[1], rate=found[2], answered=found[3], problem="".join(found[4:])
             ),
         ),
-        "Scheme": Kind(Scheme.encode, Scheme.decode),
-        "ClientCertificate": Kind(
+        "Scheme": Codec(Scheme.encode, Scheme.decode),
+        "ClientCertificate": Codec(
             lambda value: [value.digest, value.subject, value.ends_at, value.private_ca, value.fingerprint],
             lambda found: ClientCertificate(
                 **dict(zip(("digest", "subject", "ends_at", "private_ca", "fingerprint"), found, strict=True))

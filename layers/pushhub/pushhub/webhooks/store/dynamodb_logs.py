@@ -22,9 +22,9 @@ from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.webhooks.model.attempt import LoggedAttempt
-from pushhub.webhooks.model.ids import Kind, first_id, time_of
+from pushhub.webhooks.model.ids import IdPrefix, first_id, time_of
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
-from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.store._items import between, doc, key
 
 _FIELDS = Document(MessageFields)
@@ -73,7 +73,7 @@ class DynamoDBWebhooksLogs(TableStore):
         item = self._table.get(key(_app_pk(project_id, app_id), _MESSAGE + engine_id))
         return _message(item) if item else None
 
-    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
+    def messages(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[ListedMessage]:
         if span.empty:
             return iter(())
         items = self._table.items(Limit=_PAGE, **between(_app_pk(project_id, app_id), _MESSAGE, span))
@@ -83,7 +83,7 @@ class DynamoDBWebhooksLogs(TableStore):
         item = key(_app_pk(message.project, message.app_id), _LATE + position)
         self._table.put(item | {"id": text(message.engine_id)} | _ttl(message.listed_until))
 
-    def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
+    def late(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[tuple[str, str]]:
         if span.empty:
             return iter(())
         items = self._table.items(Limit=_PAGE, **between(_app_pk(project_id, app_id), _LATE, span))
@@ -112,7 +112,7 @@ class DynamoDBWebhooksLogs(TableStore):
 
     def _change(self, changed: LoggedAttempt) -> None:
         pk = _endpoint_pk(changed.project, changed.endpoint_id)
-        span = Span(above=first_id(Kind.ATTEMPT, changed.started_at), below=_last_of_group(changed.attempt_id))
+        span = KeyRange(above=first_id(IdPrefix.ATTEMPT, changed.started_at), below=_last_of_group(changed.attempt_id))
         for item in self._table.items(**between(pk, _ATTEMPT, span)):
             logged = logged_attempts(item)
             if all(each.attempt_id != changed.attempt_id for each in logged):
@@ -133,7 +133,7 @@ class DynamoDBWebhooksLogs(TableStore):
             return
 
     def attempts(
-        self, project_id: str, endpoint_id: str, span: Span, *, engine_id: str | None = None
+        self, project_id: str, endpoint_id: str, span: KeyRange, *, engine_id: str | None = None
     ) -> Iterator[LoggedAttempt]:
         if span.empty:
             return
@@ -171,7 +171,7 @@ def _groups(attempts: Sequence[LoggedAttempt]) -> Iterator[list[LoggedAttempt]]:
 
 def _last_of_group(attempt_id: str) -> str:
     """An upper bound for the ids of groups that may contain an attempt."""
-    return first_id(Kind.ATTEMPT, time_of(attempt_id) + SPREAD_MS + 8)
+    return first_id(IdPrefix.ATTEMPT, time_of(attempt_id) + SPREAD_MS + 8)
 
 
 def _in_order(items: Iterator[Item], *, up: bool) -> Iterator[LoggedAttempt]:
@@ -183,7 +183,7 @@ def _in_order(items: Iterator[Item], *, up: bool) -> Iterator[LoggedAttempt]:
         logged = logged_attempts(item)
         last = logged[-1].attempt_id
         # Nothing still to come sorts before this.
-        bound = first_id(Kind.ATTEMPT, time_of(last) - SPREAD_MS - 4) if up else last
+        bound = first_id(IdPrefix.ATTEMPT, time_of(last) - SPREAD_MS - 4) if up else last
         ready = [each for each in waiting if (each.attempt_id < bound if up else each.attempt_id > bound)]
         if ready:
             waiting = [each for each in waiting if each not in ready]

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from pushhub.base import json_text
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.documents import Document, Kind
+from pushhub.cloud.documents import Codec, Document
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.cloud.unreadable import decodes
 from pushhub.webhooks.model.portal import Capability, PortalAccess
@@ -15,7 +15,7 @@ from pushhub.webhooks.store._items import app_pk, doc, key
 
 _PREFIX = "PORTAL#"
 _ACCESS = Document(
-    PortalAccess, {"frozenset[Capability]": Kind(sorted, lambda found: frozenset(map(Capability, found)))}
+    PortalAccess, {"frozenset[Capability]": Codec(sorted, lambda found: frozenset(map(Capability, found)))}
 )
 
 

@@ -14,7 +14,7 @@ from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
 from pushhub.webhooks.endpoints.credentials import sealed, without_secrets
-from pushhub.webhooks.model.ids import Kind, is_id
+from pushhub.webhooks.model.ids import IdPrefix, is_id
 from pushhub.webhooks.ports import UidTaken
 from pushhub.webhooks.store._items import (
     app_pk,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.event_type import EventType
-    from pushhub.webhooks.model.page import Span
+    from pushhub.webhooks.model.page import KeyRange
 
 _APP, _APP_UID = "APP#", "APPUID#"
 _EP, _EP_DELETED, _EP_UID = "EP#", "EPX#", "EPUID#"
@@ -64,10 +64,10 @@ class DynamoDBWebhooksSettings:
         self._table = Table(client, table, clock)
 
     def application(self, project_id: str, name: str) -> Application | None:
-        item = self._named(project_pk(project_id), name, Kind.APPLICATION, _APP, _APP_UID)
+        item = self._named(project_pk(project_id), name, IdPrefix.APPLICATION, _APP, _APP_UID)
         return decode_application(item) if item else None
 
-    def applications(self, project_id: str, span: Span) -> Iterator[Application]:
+    def applications(self, project_id: str, span: KeyRange) -> Iterator[Application]:
         found = map(decode_application, self._within(project_pk(project_id), _APP, span))
         return (each for each in found if span.has(each.app_id))
 
@@ -105,10 +105,10 @@ class DynamoDBWebhooksSettings:
         return gone is not None
 
     def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
-        item = self._named(app_pk(project_id, app_id), name, Kind.ENDPOINT, _EP, _EP_UID)
+        item = self._named(app_pk(project_id, app_id), name, IdPrefix.ENDPOINT, _EP, _EP_UID)
         return decode_endpoint(item) if item else None
 
-    def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
+    def endpoints(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[Endpoint]:
         found = map(decode_endpoint, self._within(app_pk(project_id, app_id), _EP, span))
         return (each for each in found if span.has(each.endpoint_id))
 
@@ -152,7 +152,7 @@ class DynamoDBWebhooksSettings:
         item = self._table.get(key(project_pk(project_id), _TYPE + name))
         return decode_event_type(item) if item else None
 
-    def event_types(self, project_id: str, span: Span) -> Iterator[EventType]:
+    def event_types(self, project_id: str, span: KeyRange) -> Iterator[EventType]:
         found = map(decode_event_type, self._within(project_pk(project_id), _TYPE, span))
         return (each for each in found if span.has(each.name))
 
@@ -174,10 +174,10 @@ class DynamoDBWebhooksSettings:
     def delete_event_type(self, project_id: str, name: str) -> None:
         self._table.delete(key(project_pk(project_id), _TYPE + name))
 
-    def _within(self, pk: str, prefix: str, span: Span) -> Iterator[Item]:
+    def _within(self, pk: str, prefix: str, span: KeyRange) -> Iterator[Item]:
         return iter(()) if span.empty else self._table.items(Limit=_PAGE, **between(pk, prefix, span))
 
-    def _named(self, pk: str, name: str, kind: Kind, prefix: str, uid_prefix: str) -> Item | None:
+    def _named(self, pk: str, name: str, kind: IdPrefix, prefix: str, uid_prefix: str) -> Item | None:
         """The item with an id or uid."""
         if is_id(kind, name):
             return self._table.get(key(pk, prefix + name))

@@ -19,7 +19,7 @@ from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.store._items import between, doc, key, project_pk
 
 if TYPE_CHECKING:
-    from pushhub.webhooks.model.page import Span
+    from pushhub.webhooks.model.page import KeyRange
 
 _PREFIX = "TASK#"
 _RUNNING = "RUNNING"
@@ -37,7 +37,7 @@ class DynamoDBTasks(TableStore):
         item = self._table.get(key(project_pk(project_id), _PREFIX + task_id))
         return _decoded(item) if item else None
 
-    def tasks(self, project_id: str, span: Span) -> Iterator[Task]:
+    def tasks(self, project_id: str, span: KeyRange) -> Iterator[Task]:
         if span.empty:
             return
         for item in self._table.items(Limit=_PAGE, **between(project_pk(project_id), _PREFIX, span)):

@@ -10,9 +10,9 @@ from pushhub.base.times import iso_time
 from pushhub.engine.model.search import HEADER, MAX_FIELDS
 from pushhub.engine.model.search import is_path as is_field
 from pushhub.webhooks.model.application import Application, ApplicationFields
-from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.model.redaction import MAX_PATHS, Redaction, is_path
-from pushhub.webhooks.wire.settings import Settings
+from pushhub.webhooks.wire.settings import SettingsFields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,10 +49,10 @@ def _paths(fields: Fields, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-_SETTINGS = Settings(
+_SETTINGS = SettingsFields(
     ApplicationFields,
     read={
-        "uid": lambda fields, name: fields.uid(name, Kind.APPLICATION),
+        "uid": lambda fields, name: fields.uid(name, IdPrefix.APPLICATION),
         "redaction": _redaction,
         "search_fields": _search_fields,
     },

@@ -14,11 +14,11 @@ from pushhub.base.signing import DEFAULT_GRACE_S, MAX_GRACE_S, SigningKey, parse
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, is_sensitive
-from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.wire.fields import NAME, Fields
-from pushhub.webhooks.wire.settings import Settings
+from pushhub.webhooks.wire.settings import SettingsFields
 
 CHANNEL = re.compile(r"[a-zA-Z0-9\-_.:+]{1,128}")
 
@@ -160,11 +160,11 @@ def is_http(url: str) -> bool:
     return url[:8].lower().startswith(("http://", "https://"))
 
 
-_SETTINGS = Settings(
+_SETTINGS = SettingsFields(
     EndpointFields,
     read={
         "url": lambda fields, _: _url(fields),
-        "uid": lambda fields, name: fields.uid(name, Kind.ENDPOINT),
+        "uid": lambda fields, name: fields.uid(name, IdPrefix.ENDPOINT),
         "event_types": lambda fields, name: fields.names(name, NAME, most=MAX_EVENT_TYPES),
         "channels": lambda fields, name: fields.names(name, CHANNEL, most=MAX_CHANNELS),
         "filters": _filters,

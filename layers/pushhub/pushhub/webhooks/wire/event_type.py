@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.wire.fields import Fields
-from pushhub.webhooks.wire.settings import Settings
+from pushhub.webhooks.wire.settings import SettingsFields
 
 if TYPE_CHECKING:
     from pushhub.webhooks.model.refusals import Unprocessable
@@ -56,7 +56,7 @@ def _enforcement(fields: Fields, name: str) -> Enforcement:
     return Enforcement(given or Enforcement.OFF)
 
 
-_SETTINGS = Settings(
+_SETTINGS = SettingsFields(
     EventType,
     read={
         "schemas": _schemas,

@@ -16,7 +16,7 @@ from pushhub.web.json import parse_value
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, unprocessable
 
 if TYPE_CHECKING:
-    from pushhub.webhooks.model.ids import Kind
+    from pushhub.webhooks.model.ids import IdPrefix
 
 METADATA_BYTES = 4_096
 """Maximum size of metadata, in bytes of compact JSON."""
@@ -178,7 +178,7 @@ class Fields:
             raise self.refuse("A name must have 1 to 256 letters, digits, hyphens, underscores and dots", name)
         return value
 
-    def uid(self, name: str, kind: Kind) -> str | None:
+    def uid(self, name: str, kind: IdPrefix) -> str | None:
         """An owner's own id, or None when absent or null."""
         value = self.raw(name)
         if value is None:

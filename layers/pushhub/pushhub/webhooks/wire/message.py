@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import TooMuchWork
 from pushhub.base.json_text import NotJson, Verbatim, members, read, write
 from pushhub.base.times import iso_time
-from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
 from pushhub.webhooks.model.redaction import TOO_COSTLY
 from pushhub.webhooks.wire.application import brought_application
@@ -80,7 +80,7 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
             event_type=event_type,
             channels=fields.names("channels", CHANNEL, most=MAX_CHANNELS) or (),
             tags=fields.names("tags", _TAG, most=MAX_TAGS) or (),
-            event_id=fields.uid("eventId", Kind.MESSAGE),
+            event_id=fields.uid("eventId", IdPrefix.MESSAGE),
             content_type=content_type,
             deliver_at=_deliver_at(fields, now),
             ordering_key=_ordering_key(fields),

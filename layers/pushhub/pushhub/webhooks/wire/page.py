@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from pushhub.base.numerals import digits
-from pushhub.webhooks.model.ids import Kind, is_id
+from pushhub.webhooks.model.ids import IdPrefix, is_id
 from pushhub.webhooks.model.page import DEFAULT_LIMIT, MAX_LIMIT, Page, Window
 from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.wire.fields import NAME, bad_request, moment_in_query
@@ -24,7 +24,7 @@ BACKWARDS, ONWARDS = "-", "="
 T = TypeVar("T")
 
 
-def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool, ordered: bool = True) -> Window:
+def parse_window(query: Mapping[str, str], *, kind: IdPrefix | None, ascending: bool, ordered: bool = True) -> Window:
     """Which part of a list a query asks for.
 
     Args:
@@ -64,7 +64,7 @@ def parse_times(query: Mapping[str, str], window: Window, now: int) -> Window:
     return replace(window, since=max(since or 0, end - LISTED_DAYS * DAY_MS), before=before)
 
 
-def _is_key(text: str, kind: Kind | None) -> bool:
+def _is_key(text: str, kind: IdPrefix | None) -> bool:
     return NAME.fullmatch(text) is not None if kind is None else is_id(kind, text)
 
 

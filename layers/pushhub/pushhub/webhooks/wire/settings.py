@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.wire.fields import Fields
 
 
-class Settings:
+class SettingsFields:
     """The settings of a data class.
 
     Args:
