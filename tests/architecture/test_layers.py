@@ -239,7 +239,7 @@ def test_use_cases_take_values_and_no_requests() -> None:
         if isinstance(each, ast.ClassDef | ast.FunctionDef) and _reads_requests(each)
     }
     assert {
-        *(("pushhub.hub.wire.fields", "Fields"), ("pushhub.hub.wire.mapping", "read_mapping")),
+        *(("pushhub.hub.wire.fields", "CheckedFields"), ("pushhub.hub.wire.mapping", "read_mapping")),
         *(("pushhub.webhooks.wire.fields", "Fields"), ("pushhub.webhooks.wire.endpoint", "parse_endpoint")),
         *(("pushhub.webhooks.wire.message", "parse_message"), ("pushhub.ironmq.wire.queues", "parse_queue")),
     } <= readers
@@ -253,12 +253,18 @@ def test_use_cases_take_values_and_no_requests() -> None:
                 assert not known, f"{name_of(path)} reads requests: {known}"
 
 
+READ_FIELD_BY_FIELD = frozenset({"CheckedFields", "Fields"})
+"""The fields of a request, as the hub protocol and webhooks read them."""
+
+
 def _reads_requests(node: ast.ClassDef | ast.FunctionDef) -> bool:
     """Whether something is the fields of a request, or reads them or a request's body."""
     if isinstance(node, ast.ClassDef):
-        return node.name == "Fields"
+        return node.name in READ_FIELD_BY_FIELD
     arguments = {each.arg: ast.unparse(each.annotation or each) for each in (*node.args.args, *node.args.kwonlyargs)}
-    return "Fields" in arguments.values() or (node.name.startswith(("parse_", "read_")) and "body" in arguments)
+    return not READ_FIELD_BY_FIELD.isdisjoint(arguments.values()) or (
+        node.name.startswith(("parse_", "read_")) and "body" in arguments
+    )
 
 
 def test_the_fakes_have_every_port() -> None:

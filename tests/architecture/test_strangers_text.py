@@ -145,7 +145,7 @@ NUMBERS = {
         "layers/pushhub/pushhub/base/json_text.write",
         "layers/pushhub/pushhub/base/oauth._lifetime_s",
         "layers/pushhub/pushhub/engine/model/activity.activity_of",
-        "layers/pushhub/pushhub/hub/wire/fields.Fields.whole",
+        "layers/pushhub/pushhub/hub/wire/fields.CheckedFields.whole",
         "layers/pushhub/pushhub/hub/wire/fields._number",
         "layers/pushhub/pushhub/webhooks/model/json_schema._Check._key",
     },
