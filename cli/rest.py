@@ -14,6 +14,7 @@ from pushhub.base import json_text
 
 from .answers import Odd
 from .dry import NotDone
+from .patience import patience
 from .terminal import printable
 
 TIMEOUT_S = 40
@@ -110,16 +111,19 @@ class Rest:
         shown = {"Authorization": f"Bearer {self.token}", "X-Augury-Token": self.token, **(headers or {})}
         sent = {"data": body} if isinstance(body, bytes) else {"json": body} if body is not None else {}
         try:
-            with self._session.request(
-                method,
-                f"{self.base_url}{path}",
-                headers=shown,
-                params=query,
-                timeout=timeout,
-                allow_redirects=False,
-                stream=True,
-                **sent,
-            ) as answer:
+            with (
+                patience("waiting for the hub"),
+                self._session.request(
+                    method,
+                    f"{self.base_url}{path}",
+                    headers=shown,
+                    params=query,
+                    timeout=timeout,
+                    allow_redirects=False,
+                    stream=True,
+                    **sent,
+                ) as answer,
+            ):
                 status, content = answer.status_code, _content(answer, time.monotonic() + 2 * timeout)
                 warning = answer.headers.get(WARNING_HEADER)
         except requests.RequestException as error:

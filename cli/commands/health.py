@@ -15,10 +15,17 @@ from .queues import QUEUE_NAME
 
 @click.command(cls=Command)
 @click.argument("queue", type=QUEUE_NAME, required=False)
+@click.option("--store", is_flag=True, help="The services of the store's mappings.")
 @click.pass_obj
-def health(hub: HubOptions, queue: str | None) -> None:
+def health(hub: HubOptions, queue: str | None, store: bool) -> None:
     """Show how each subscriber of a push QUEUE is doing; without one, the webhook endpoints that get no messages."""
+    if queue is not None and store:
+        raise click.UsageError("name a queue, or --store, not both")
     rest = hub.rest()
+    if store:
+        mappings = rest.call("GET", f"{rest.store}/mappings.json")
+        hub.show({"mapping": text(each, "name"), **told(section(each, "health"))} for each in mappings)
+        return
     if queue is not None:
         hub.show(health_rows(rest.call("GET", rest.queue(queue, "/health"))))
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -113,6 +114,28 @@ def test_pages_fit_a_phone(stack: RunningStack, chromium: Browser, filled: Fille
         expect(console.page.get_by_role("heading", name="Topics")).to_be_visible()
         expect(console.page.get_by_role("link", name="Search")).to_be_hidden()
     assert wrong == {}
+
+
+MOST_REQUESTS = 6
+
+
+def test_no_page_needs_more_than_six_requests(stack: RunningStack, chromium: Browser, filled: Filled) -> None:
+    # Given more queues than a page shows
+    for number in range(40):
+        filled.project.ironmq("PUT", f"/many-{number:02d}", {"queue": {"type": "pull"}})
+    asked: dict[str, int] = {}
+    with tab(stack, chromium, filled.project) as console:
+        console.open("nowhere")
+        for name in PAGES:
+            # When a page is opened
+            before = len(console.asked)
+            look_at(console, at(filled, name))
+            # What a page asks for again, as time goes on, is what it keeps up to date.
+            requests = [each for each in console.asked[before:] if not each.startswith(f"{console.url}/")]
+            asked[name] = len({re.sub("after=[^&]*", "", each) for each in requests})
+    # Then it is there after six requests at most
+    assert {name: count for name, count in asked.items() if count > MOST_REQUESTS} == {}
+    assert asked["queues"] == 1
 
 
 def test_a_dialog_has_no_violations_keeps_the_keyboard_and_closes_by_it(console: Console) -> None:

@@ -74,3 +74,28 @@ def test_a_paused_subscriber_is_shown_with_what_waits_for_it(
     expect(rows.filter(has_text="paused")).to_contain_text("2")
     expect(rows.filter(has_text="delivering")).to_have_count(1)
     assert console.wrong == []
+
+
+def test_lists_of_queues_and_mappings_say_how_subscribers_are_doing(
+    console: Console, project: Project, recorder: Recorder
+) -> None:
+    page = console.page
+    # Given a queue one of whose subscribers fails, and a mapping whose service fails
+    bad = recorder.endpoint(503).url
+    project.push_queue("orders", shop=recorder.endpoint(200).url, till=bad)
+    project.post("orders", "one")
+    mapping = {"name": "acme.ship", "url": bad, "token": "k", "messages": ["order:new"]}
+    made = project.hub("POST", "/mappings", {"mapping": mapping})
+    project.hub("POST", "/messages", {"message": "order:new", "payload": {}})
+
+    def ill() -> bool:
+        waits = project.ironmq("GET", "/orders/health")["waiting"]
+        return bool(waits and project.hub("GET", f"/mappings/{made['id']}")["health"]["waiting"])
+
+    until(ill, 60, lambda: "nothing waits")
+    # When they are listed, then both say so, with what waits
+    for address, name in ((("queues",), "orders"), (("store", "mappings"), "acme.ship")):
+        console.open(*address)
+        row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+        expect(row).to_contain_text("delivering, some are retried")
+        expect(row.get_by_role("cell", name="1", exact=True).first).to_be_visible()

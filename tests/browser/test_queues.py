@@ -399,6 +399,6 @@ def test_a_long_name_keeps_every_column_in_sight(console: Console) -> None:
     console.project.ironmq("PUT", f"/{name}", {"queue": {"type": "pull"}})
     console.open("queues")
     expect(page.get_by_role("link", name=name)).to_be_visible()
-    edge = page.get_by_role("columnheader", name="Ever posted").bounding_box()
+    edge = page.get_by_role("columnheader", name="Subscribers").bounding_box()
     assert edge is not None
     assert edge["x"] + edge["width"] <= 1280

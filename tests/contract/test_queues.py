@@ -111,6 +111,19 @@ def test_a_queue_made_anew_is_not_taken_for_the_one_before(config_store: QueueSt
     assert config_store.queue(PROJECT, "orders", fresh=True) == anew
 
 
+def test_the_queues_of_a_page_are_as_each_alone(config_store: ConfigStore) -> None:
+    # Given queues of two projects, besides totals
+    for name in ("b", "a b", "a", "ä"):
+        config_store.create_queue(queue(name))
+    config_store.create_queue(queue("a c", project=OTHER_PROJECT))
+    config_store.add_to_total(PROJECT, "a", 1)
+    # When a page of them is read
+    found = config_store.whole_queues(PROJECT, prefix="a", after="a", limit=10)
+    # Then these are as each alone, in the order of their names
+    assert found == [config_store.queue(PROJECT, "a b", fresh=True)]
+    assert [each.name for each in config_store.whole_queues(PROJECT, prefix="", after="", limit=3)] == ["a", "a b", "b"]
+
+
 def test_names_are_listed_in_byte_order_by_page_and_prefix(config_store: ConfigStore) -> None:
     # Given queues of two projects, besides tokens, totals and a project
     names = ["B", "a", "a-1", "a b", "aé", "a\U0001f600", "b", "z+y", "ä"]

@@ -114,6 +114,10 @@ class FakeConfigStore:
         names = sorted(name for project, name in self._queues if project == project_id)
         return [name for name in names if name.startswith(prefix) and name > after][:limit]
 
+    def whole_queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[Queue]:
+        names = self.queues(project_id, prefix=prefix, after=after, limit=limit)
+        return [self._queues[project_id, name] for name in names]
+
     def next_worker(self) -> int:
         return next(self._workers)
 

@@ -177,7 +177,7 @@ def _pushed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
 
 IRONMQ = {
     "ironmq.version": Good(),
-    "ironmq.list_queues": Good(_pull, query={"per_page": "2", "previous": "a", "prefix": "q"}),
+    "ironmq.list_queues": Good(_pull, query={"per_page": "2", "previous": "a", "prefix": "q", "health": "true"}),
     "ironmq.put_queue": Good(_gone("new"), {"queue": QUEUE, "dry_run": False, "oauth": "unused"}),
     "ironmq.show_queue": Good(_push),
     "ironmq.change_queue": Good(_changed("changed", PUSH_QUEUE), {"queue": PUSH_QUEUE}),

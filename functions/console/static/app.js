@@ -1,5 +1,6 @@
 // The console: who is signed in, the frame around pages, and which page an address shows.
 import { frame, framed, tellHeight, wantedIcon } from "./frame.js";
+import { Keys } from "./keys.js";
 import { Notice, Page, Toasts } from "./parts.js";
 import { currentRoute, go, href } from "./route.js";
 import { decide, offer, restoreSession, session, signIn, signOut, watchSession } from "./session.js";
@@ -84,6 +85,7 @@ function Frame({ who, route }) {
         ${!framed() && html`<button type="button" onClick=${leave}>Sign out</button>`}
       </div>
     </header>
+    ${!portal && html`<${Keys} />`}
     <main id="main" tabindex="-1" data-address=${route.address}>${pageOf(route, who)}</main>
   </div>`;
 }
@@ -96,7 +98,7 @@ function Find() {
     if (text.trim()) go("search", { id: text.trim() });
   };
   return html`<form class="find" role="search" aria-label="Find" onSubmit=${find}>
-    <input type="search" aria-label="Find" placeholder="Find: 4711" value=${text} onInput=${(event) => setText(event.currentTarget.value)} />
+    <input type="search" aria-label="Find" placeholder="Find: 4711" aria-keyshortcuts="/" title="Press / to come here, ? for all keys" value=${text} onInput=${(event) => setText(event.currentTarget.value)} />
   </form>`;
 }
 

@@ -14,6 +14,7 @@ export const listNotices = (query, signal) => call("hub", "GET", store("notifica
 /** Mappings, schedulers, parameters and integrations: each is listed, made, changed and removed alike. */
 export const things = {
   list: (kind, signal) => call("hub", "GET", store(kind), { signal }),
+  show: (kind, id, signal) => call("hub", "GET", store(kind, id), { signal }),
   make: (kind, body) => call("hub", "POST", store(kind), { body }),
   change: (kind, id, body) => call("hub", "PUT", store(kind, id), { body }),
   remove: (kind, id) => call("hub", "DELETE", store(kind, id)),

@@ -432,6 +432,15 @@ export { href };
 /** Names of hours as they are here: "14 h". */
 export const hourName = (at) => `${new Date(at).getHours()} h`;
 
+/** Bars are no wider than this, in units of a picture's 600, however few there are. */
+const WIDEST = 26;
+
+/** Where the bar at an index begins, and its width, if each has that much room. */
+function bar(index, room, gap) {
+  const width = Math.min(room - 2 * gap, WIDEST);
+  return { x: index * room + (room - width) / 2, width };
+}
+
 const BUCKETS = [["now", 10], ["1 min", 60], ["5 min", 300], ["30 min", 1800], ["2 h", 7200], ["6 h", 21_600], ["12 h", 43_200], ["later", Infinity]];
 
 /** When what is still ahead comes, as bars: how many within a minute, within five, and so on. `times` are ISO times. */
@@ -448,7 +457,7 @@ export function Ahead({ times }) {
   return html`<svg class="picture course" viewBox="0 0 600 120" role="img" aria-label="Retries ahead. ${said || "None"}">
     <line class="axis" x1="0" x2="600" y1="95.5" y2="95.5" />
     ${counts.map((count, index) => html`<g key=${index}>
-      ${count > 0 && html`<rect class="bar" x=${index * wide + 8} width=${wide - 16} y=${95 - (count / most) * 70} height=${(count / most) * 70} rx="2" />
+      ${count > 0 && html`<rect class="bar" ...${bar(index, wide, 8)} y=${95 - (count / most) * 70} height=${(count / most) * 70} rx="2" />
         <text class="count" x=${(index + 0.5) * wide} y=${89 - (count / most) * 70} text-anchor="middle">${count}</text>`}
       <text class="soft" x=${(index + 0.5) * wide} y="113" text-anchor="middle">${BUCKETS[index][0]}</text>
     </g>`)}
@@ -469,8 +478,8 @@ export function ActivityChart({ hours }) {
     ${hours.map((each, index) => html`<g key=${each.hour}>
       <title>${hourName(each.hour)}: ${each.accepted} accepted, ${each.delivered} delivered, ${each.failed} failed</title>
       <rect class="bar blank" x=${index * wide} width=${wide} y="0" height="116" />
-      ${each.delivered > 0 && html`<rect class="bar good" x=${index * wide + 3} width=${wide - 6} y=${y(each.delivered)} height=${115 - y(each.delivered)} rx="2" />`}
-      ${each.failed > 0 && html`<rect class="bar bad" x=${index * wide + 3} width=${wide - 6} y=${y(each.delivered + each.failed)} height=${115 - y(each.failed)} rx="2" />`}
+      ${each.delivered > 0 && html`<rect class="bar good" ...${bar(index, wide, 3)} y=${y(each.delivered)} height=${115 - y(each.delivered)} rx="2" />`}
+      ${each.failed > 0 && html`<rect class="bar bad" ...${bar(index, wide, 3)} y=${y(each.delivered + each.failed)} height=${115 - y(each.failed)} rx="2" />`}
       ${index % 6 === 0 && html`<text class="soft" x=${index * wide + 3} y="133">${hourName(each.hour)}</text>`}
     </g>`)}
     <path class="line" d=${line} />
@@ -488,8 +497,10 @@ export function Bars({ label, items }) {
       const good = (each.good / most) * 95;
       const bad = (each.bad / most) * 95;
       return html`<g key=${index}>
-        ${each.good > 0 && html`<rect class="bar good" x=${index * wide + 2} width=${wide - 4} y=${105 - good} height=${good} rx="2" />`}
-        ${each.bad > 0 && html`<rect class="bar bad" x=${index * wide + 2} width=${wide - 4} y=${105 - good - bad} height=${bad} rx="2" />`}
+        <title>${each.label}: ${each.good} delivered, ${each.bad} failed</title>
+        <rect class="bar blank" x=${index * wide} width=${wide} y="0" height="106" />
+        ${each.good > 0 && html`<rect class="bar good" ...${bar(index, wide, 2)} y=${105 - good} height=${good} rx="2" />`}
+        ${each.bad > 0 && html`<rect class="bar bad" ...${bar(index, wide, 2)} y=${105 - good - bad} height=${bad} rx="2" />`}
         ${index % 6 === 0 && html`<text class="soft" x=${index * wide + 2} y="122">${each.label}</text>`}
       </g>`;
     })}
@@ -520,8 +531,8 @@ export function Course({ label, hours }) {
     ${hours.map((each, index) => html`<g key=${each.hour}>
       <title>${hourName(each.hour)}: ${each.delivered} delivered, ${each.failed} failed, ${each.given_up} given up</title>
       <rect class="bar blank" x=${index * wide} width=${wide} y="0" height="116" />
-      ${each.delivered > 0 && html`<rect class="bar good" x=${index * wide + gap} width=${wide - 2 * gap} y=${115 - high(each.delivered)} height=${high(each.delivered)} />`}
-      ${each.failed > 0 && html`<rect class="bar bad" x=${index * wide + gap} width=${wide - 2 * gap} y=${115 - high(each.delivered + each.failed)} height=${high(each.failed)} />`}
+      ${each.delivered > 0 && html`<rect class="bar good" ...${bar(index, wide, gap)} y=${115 - high(each.delivered)} height=${high(each.delivered)} />`}
+      ${each.failed > 0 && html`<rect class="bar bad" ...${bar(index, wide, gap)} y=${115 - high(each.delivered + each.failed)} height=${high(each.failed)} />`}
       ${named[index] && html`<text class="soft" x=${index * wide + gap} y="133">${named[index]}</text>`}
     </g>`)}
   </svg>`;

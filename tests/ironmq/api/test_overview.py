@@ -47,3 +47,36 @@ def test_a_look_that_takes_long_says_where_it_continues(monkeypatch: pytest.Monk
     rest = hub.call("GET", "/overview?previous=q7").body
     assert (rest["counted"], hub.call("GET", "/overview?previous=q9").body["after"]) == (2, None)
     assert hub.call("GET", "/overview?previous=a%2Fb").status == 400
+
+
+def test_a_list_of_queues_says_what_waits_in_each_and_how_its_subscribers_are_doing_as_one() -> None:
+    # Given a pull queue, a queue all of whose subscribers are well, and one of whose two one fails and one is paused
+    hub = Hub()
+    hub.call("PUT", "/queues/a-pull", {"queue": {}})
+    hub.call("POST", "/queues/a-pull/messages", {"messages": [{"body": "a"}, {"body": "b"}]})
+    well = {"subscribers": [{"name": "shop", "url": "https://well.example/in"}]}
+    hub.call("PUT", "/queues/b-well", {"queue": {"type": "multicast", "push": well}})
+    hub.call("POST", "/queues/b-well/messages", {"messages": [{"body": "a"}]})
+    both = [{"name": "shop", "url": SHOP}, {"name": "till", "url": "https://till.example/in"}]
+    hub.call("PUT", "/queues/c-ill", {"queue": {"type": "multicast", "push": {"subscribers": both, "retries": 1}}})
+    hub.world.sender.script(SHOP, 500)
+    hub.call("POST", "/queues/c-ill/messages", {"messages": [{"body": "a"}]})
+    hub.world.run(seconds=5)
+    # When they are listed with their health
+    told = {each["name"]: each for each in hub.call("GET", "/queues?health=true").body["queues"]}
+    # Then each says the same as its own page
+    assert told["a-pull"] == {
+        "name": "a-pull", "type": "pull", "subscribers": 0, "waiting": 2, "complete": True, "health": None,
+    }  # fmt: skip
+    assert (told["b-well"]["health"]["state"], told["b-well"]["waiting"]) == ("delivering", 0)
+    own = hub.call("GET", "/queues/c-ill/health").body
+    (shop,) = (each["health"] for each in own["subscribers"] if each["name"] == "shop")
+    assert told["c-ill"] == {
+        "name": "c-ill", "type": "multicast", "subscribers": 2, "waiting": 1, "complete": True, "health": shop,
+    }  # fmt: skip
+    # And the worst of several is told
+    hub.call("POST", "/queues/c-ill/pause", {"subscriber": "till"})
+    (ill,) = hub.call("GET", "/queues?health=true&prefix=c").body["queues"]
+    assert (ill["health"]["state"], ill["waiting"]) == ("paused", 1)
+    assert hub.call("GET", "/queues?health=maybe").status == 400
+    assert hub.call("GET", "/queues?prefix=c").body == {"queues": [{"name": "c-ill"}]}

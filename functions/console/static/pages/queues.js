@@ -16,10 +16,9 @@ export function Queues({ query }) {
   const [making, setMaking] = useState(false);
   const [typed, setTyped] = useState(prefix);
   const list = useLoad(async (signal) => {
-    const names = (await ironmq.listQueues({ prefix, previous }, signal)).map((each) => each.name);
-    // The list has names only; what each holds is asked for side by side, a few at a time.
-    return { shown: await gathered(names, (name) => ironmq.showQueue(name, signal).catch(() => ({ name }))), next: names.length === ironmq.PAGE ? names.at(-1) : null };
-  }, [prefix, previous]);
+    const shown = await ironmq.listQueues({ prefix, previous, health: true }, signal);
+    return { shown, next: shown.length === ironmq.PAGE ? shown.at(-1).name : null };
+  }, [prefix, previous], { every: 15_000 });
   const search = (event) => {
     event.preventDefault();
     go("queues", { prefix: typed });
@@ -36,29 +35,17 @@ export function Queues({ query }) {
           empty=${prefix || previous ? "No queue's name begins like this." : "No queues yet. Create one, or post to a name, which creates a pull queue."}
           columns=${[
             ["Queue", (queue) => html`<a class="name" href=${href("queues", queue.name)}>${queue.name}</a>`],
-            ["Type", (queue) => queue.type ?? "–"],
-            ["Subscribers", (queue) => queue.push?.subscribers.length ?? "–", { number: true }],
-            ["Waiting", (queue) => queue.size ?? "–", { number: true }],
-            ["Ever posted", (queue) => queue.total_messages ?? "–", { number: true }],
+            ["Type", (queue) => queue.type],
+            ["State", (queue) => (queue.health ? html`<${HealthBadge} health=${queue.health} />` : "–")],
+            ["Since", (queue) => html`<${Time} at=${queue.health?.since} />`],
+            ["Waiting", (queue) => waiting(queue), { number: true }],
+            ["Subscribers", (queue) => queue.subscribers || "–", { number: true }],
           ]} />
       </section>
       <${Pager} loading=${list.loading} onFirst=${previous && (() => go("queues", { prefix }))} onNext=${next && (() => go("queues", { prefix, previous: next }))} />
     <//>`}<//>
     ${making && html`<${NewQueue} onClose=${() => setMaking(false)} />`}
   <//>`;
-}
-
-async function gathered(names, ask) {
-  const found = new Array(names.length);
-  let next = 0;
-  const worker = async () => {
-    while (next < names.length) {
-      const mine = next++;
-      found[mine] = await ask(names[mine]);
-    }
-  };
-  await Promise.all([worker(), worker(), worker(), worker()]);
-  return found;
 }
 
 const PUSHES = (values) => values.type !== "pull";

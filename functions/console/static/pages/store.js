@@ -3,6 +3,7 @@ import { Refused } from "../http.js";
 import * as hub from "../hub.js";
 import * as ironmq from "../ironmq.js";
 import { Badge, Body, Card, Confirmed, Copy, DayAtSubscriber, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Tabs, Time, Timeline, duration, shorten, toast, useLoad } from "../parts.js";
+import { HealthBadge, HealthNotice, waiting } from "../health.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import { curl } from "./attempts.js";
@@ -85,7 +86,11 @@ function Messages({ query }) {
 /** How the service of a mapping did in the last day. */
 function Service({ mapping }) {
   const activity = useLoad((signal) => ironmq.atSubscriber(mapping, "", 24, signal), [mapping], { every: 60_000 });
-  return html`<${Loaded} from=${activity}>${(told) => html`<${DayAtSubscriber} told=${told} />`}<//>`;
+  const shown = useLoad((signal) => hub.things.show("mappings", mapping, signal), [mapping], { every: 15_000 });
+  return html`<${Fragment}>
+    ${shown.data && html`<${HealthNotice} health=${shown.data.health} who=${shown.data.name} />`}
+    <${Loaded} from=${activity}>${(told) => html`<${DayAtSubscriber} told=${told} />`}<//>
+  <//>`;
 }
 
 function Push({ onClose }) {
@@ -116,7 +121,7 @@ function asJson(text, field, whenEmpty = "null") {
 const lines = (text) => String(text ?? "").split(/[\n,]/).map((each) => each.trim()).filter(Boolean);
 
 function Mappings() {
-  const list = useLoad((signal) => hub.things.list("mappings", signal), []);
+  const list = useLoad((signal) => hub.things.list("mappings", signal), [], { every: 15_000 });
   const [edited, setEdited] = useState(null);
   const [demanding, setDemanding] = useState("");
   const enable = async (mapping, enabled) => {
@@ -134,7 +139,9 @@ function Mappings() {
       empty="No mappings yet, so incoming messages go nowhere."
       columns=${[
         ["Name", (each) => html`<a href=${href("store", { queue: "accepted", mapping: each.id })}>${each.name}</a>`],
-        ["State", (each) => html`<${Badge} state=${each.enabled ? "enabled" : "disabled"} />`],
+        ["State", (each) => html`<${HealthBadge} health=${each.health} />`],
+        ["Since", (each) => html`<${Time} at=${each.health.since} />`],
+        ["Waiting", (each) => waiting(each.health), { number: true }],
         ["Types", (each) => each.messages.join(", ")],
         ["URL", (each) => html`<span class="mono">${each.url}</span><${Endings} ends=${each.signing_ends} />`],
         ["", (each) => html`<span class="actions">

@@ -33,59 +33,59 @@ async function countQueues(signal) {
   };
 }
 
-async function look(signal) {
-  const [hours, troubled, store, held] = await Promise.all([
-    ironmq.activity(HOURS, signal),
-    webhooks.endpoints.troubled(signal),
-    hub.counts(signal),
-    hub.listMessages("accepted", { state: "parked" }, signal),
-  ]);
-  return { hours, troubled, store, held: held.messages, more: held.pages > 1 };
+async function lookAtStore(signal) {
+  const [counts, held] = await Promise.all([hub.counts(signal), hub.listMessages("accepted", { state: "parked" }, signal)]);
+  return { ...counts, held: held.messages, more: held.pages > 1 };
 }
 
 const link = (count, ...to) => html`<a href=${href(...to)}>${count.toLocaleString()}</a>`;
 
 export function Today() {
-  const now = useLoad(look, [], { every: 15_000 });
-  // Counting many queues takes longer than the rest, which does not wait for it.
-  const counts = useLoad(countQueues, [], { every: 15_000 });
+  // Each part is shown as soon as it comes. Counting many queues takes longest, so it begins when the first has come.
+  const hours = useLoad((signal) => ironmq.activity(HOURS, signal), [], { every: 15_000 });
+  const store = useLoad(lookAtStore, [], { every: 15_000 });
+  const troubled = useLoad(webhooks.endpoints.troubled, [], { every: 15_000 });
+  const begun = Boolean(hours.data || hours.error);
+  const counts = useLoad((signal) => (begun ? countQueues(signal) : undefined), [begun], { every: 15_000 });
+  const refresh = () => Promise.all([hours, store, troubled, counts].map((each) => each.reload()));
   const decide = async (row, what, done) => {
     await hub.decide(row.id, what);
     toast(done);
-    await now.reload({ quietly: true });
+    await store.reload({ quietly: true });
   };
   const enable = async (row, disabled) => {
     await webhooks.endpoints.change(row.appId, row.endpoint.id, { disabled });
     toast(disabled ? "It gets no messages until it is resumed." : "It gets messages again.");
-    await now.reload({ quietly: true });
+    await troubled.reload({ quietly: true });
   };
   return html`<${Page} title="Today" lead="What is happening in this project, and what needs a person."
-    actions=${html`<button type="button" onClick=${() => Promise.all([now.reload(), counts.reload()])}>Refresh</button>`}>
-    <${Loaded} from=${now}>${(told) => {
+    actions=${html`<button type="button" onClick=${refresh}>Refresh</button>`}>
+    <${Loaded} from=${hours}>${(told) => {
       const of = counts.data;
+      const places = store.data;
       const sum = (queues) => queues.reduce((total, each) => total + each.size, 0);
-      const known = (count, ...to) => (of ? link(count(), ...to) : html`<span title="The queues are being counted.">…</span>`);
-      const day = (name) => told.hours.reduce((total, each) => total + each[name], 0).toLocaleString();
+      const known = (parts, count, ...to) => (parts.every(Boolean) ? link(count(), ...to) : html`<span title="Being counted.">…</span>`);
+      const day = (name) => told.reduce((total, each) => total + each[name], 0).toLocaleString();
       const [oldest] = of?.oldest ?? [];
       return html`<${Fragment}>
-        <${FirstSteps} hours=${told.hours} counted=${counts.data?.counted} />
+        <${FirstSteps} hours=${told} counted=${counts.data?.counted} />
         <${Figures} wide of=${[
           ["Accepted, last day", link(day("accepted"), "events")],
           ["Delivered, last day", link(day("delivered"), "events", { in_state: "delivered" })],
           ["Given up, last day", link(day("given_up"), "search", { state: "given_up" })],
-          ["Failing, to be retried", known(() => sum(of.failing) + told.store.failing, "search", { state: "failing" })],
-          ["Waiting for consumers", known(() => sum(of.queues.filter((each) => each.type === "pull")), "queues")],
-          ["Store: on their way", link(told.store.incoming + told.store.pending + told.store.scheduled, "store")],
-          ["Wait for a person", known(() => told.store.parked + sum(of.errors), "search", { state: "parked" })],
+          ["Failing, to be retried", known([of, places], () => sum(of.failing) + places.failing, "search", { state: "failing" })],
+          ["Waiting for consumers", known([of], () => sum(of.queues.filter((each) => each.type === "pull")), "queues")],
+          ["Store: on their way", known([places], () => places.incoming + places.pending + places.scheduled, "store")],
+          ["Wait for a person", known([of, places], () => places.parked + sum(of.errors), "search", { state: "parked" })],
           ["Oldest waiting", oldest ? html`<a href=${href("queues", oldest.queue, "messages", oldest.id)}><${Time} at=${oldest.at} /></a>` : "–"],
         ]} />
         <${Card} title="The last day, by hour" aside=${html`<a href=${href("charts")}>Charts</a>`}>
-          <${ActivityChart} hours=${told.hours} />
+          <${ActivityChart} hours=${told} />
           <p class="legend"><span class="key accent">Accepted</span><span class="key good">Delivered</span><span class="key bad">Failed attempts</span><span>Counted a minute or two later.</span></p>
         <//>
         ${counts.error && html`<${Notice} kind="bad" action="Try again" onAction=${() => counts.reload()}>The queues were not counted: ${counts.error.message}<//>`}
         <${Card} title="Needs a person" flush>
-          <${Table} label="Needs a person" rows=${told.held} keyed=${(each) => each.id} empty=${of?.errors.length || told.troubled.length ? "No message of the store." : "Nothing is failing."}
+          <${Loaded} from=${store}>${({ held }) => html`<${Table} label="Needs a person" rows=${held} keyed=${(each) => each.id} empty=${of?.errors.length || troubled.data?.length ? "No message of the store." : "Nothing is failing."}
             columns=${[
               ["Message", (each) => html`<a href=${href("store", "messages", each.id)}>${each.message}</a>`],
               ["For", (each) => each.consumer],
@@ -95,11 +95,12 @@ export function Today() {
                 ${each.locked_at ? "Being tried" : html`<${Doing} name="Try now" onDo=${() => decide(each, "attempt_now", "It is tried now.")} />`}
                 <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived and not tried again." onSure=${() => decide(each, "archive", "Archived.")} />
               </span>`],
-            ]} />
-          ${told.more && html`<div class="inside"><a href=${href("store", { queue: "accepted", state: "parked" })}>All that wait for a person</a></div>`}
+            ]} />`}<//>
+          ${places?.more && html`<div class="inside"><a href=${href("store", { queue: "accepted", state: "parked" })}>All that wait for a person</a></div>`}
         <//>
-        ${told.troubled.length > 0 && html`<${Card} title="Endpoints that get no messages" flush>
-          <${Table} label="Endpoints that get no messages" rows=${told.troubled} keyed=${(each) => each.endpoint.id} columns=${[
+        ${troubled.error && html`<${Notice} kind="bad" action="Try again" onAction=${() => troubled.reload()}>The endpoints were not looked at: ${troubled.error.message}<//>`}
+        ${troubled.data?.length > 0 && html`<${Card} title="Endpoints that get no messages" flush>
+          <${Table} label="Endpoints that get no messages" rows=${troubled.data} keyed=${(each) => each.endpoint.id} columns=${[
             ["Endpoint", (each) => html`<a class="mono" href=${href("apps", each.appId, "endpoints", each.endpoint.id)}>${shorten(each.endpoint.url, 60)}</a>`],
             ["Application", (each) => html`<a href=${href("apps", each.appId)}>${each.appName}</a>`],
             ["State", (each) => html`<${HealthBadge} health=${each.health} />`],

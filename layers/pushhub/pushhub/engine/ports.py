@@ -120,6 +120,9 @@ class QueueStore(Protocol):
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
         """Queue names in byte order of their UTF-8 form, starting after ``after``."""
 
+    def whole_queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[Queue]:
+        """The same queues themselves, for the cost of few reads."""
+
 
 class TotalStore(Protocol):
     """Statistics of queues."""

@@ -200,6 +200,7 @@ class Hub:
         from pushhub.hub.api.api import ROUTES
         from pushhub.hub.api.dialect import HubDialect
         from pushhub.hub.api.use_cases import HubUseCases
+        from pushhub.hub.health import ServiceHealths
         from pushhub.hub.integrations import HubIntegrations
         from pushhub.hub.messages import HubMessages
         from pushhub.hub.notices import HubNotices
@@ -236,6 +237,7 @@ class Hub:
                 retry_queue=lambda: outside.retry_queue,
                 clock=outside.clock,
             ),
+            healths=ServiceHealths(healths=lambda: self._engine.healths),
         )
         dialect = HubDialect(outside.config)
         return Api(routes=ROUTES, use_cases=use_cases, dialect=dialect, warnings=Misspelt(self.description))

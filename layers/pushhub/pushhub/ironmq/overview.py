@@ -6,7 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
-from pushhub.ironmq.model.overview import Overview
+from pushhub.engine.model.subscriber_health import worst_of
+from pushhub.ironmq.model.overview import Overview, QueueSeen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
+    from pushhub.engine.model.subscriber_health import SubscriberHealth
     from pushhub.engine.ports import QueueStore
     from pushhub.ironmq.model.overview import QueueInfo
     from pushhub.ironmq.pull import PullQueues
     from pushhub.ironmq.push_messages import PushMessages
     from pushhub.ironmq.queues import Queues
+    from pushhub.ironmq.subscribers import Subscribers
+    from pushhub.ironmq.wire.queues import QueueListQuery
 
 LOOKS_MS = 8_000
 """After this time a look says what it has counted, and where the next one continues."""
@@ -29,7 +33,7 @@ AT_ONCE = 8
 LARGEST = 8
 """In so many queues the oldest message is looked for: where the most waits, it most likely is."""
 
-NAMES_PER_CALL = 1_000
+QUEUES_PER_CALL = 100
 
 
 class Overviews(Component):
@@ -37,6 +41,7 @@ class Overviews(Component):
 
     config: QueueStore
     queues: Queues
+    subscribers: Subscribers  # For their health.
     push_messages: PushMessages
     pull: PullQueues
     executor: Callable[[], Executor]  # Counts side by side; made on first use.
@@ -47,14 +52,11 @@ class Overviews(Component):
         began, counted = self.clock.now(), 0
         waiting: list[QueueInfo] = []
         errors: set[str] = set()
-        names = self._names(project_id, after)
-        while batch := [*islice(names, AT_ONCE)]:
-            for queue, info in self.executor().map(lambda name: self._counted(project_id, name), batch):
-                counted += 1
-                if queue is not None and queue.push and queue.push.error_queue:
-                    errors.add(queue.push.error_queue)
-                if info is not None and info.size:
-                    waiting.append(info)
+        there = self._queues(project_id, after)
+        while batch := [*islice(there, AT_ONCE)]:
+            counted += len(batch)
+            errors |= {each.push.error_queue for each in batch if each.push and each.push.error_queue}
+            waiting += [each for each in self.executor().map(self.queues.counted, batch) if each.size]
             if self.clock.now() - began >= LOOKS_MS:
                 break
         largest = sorted(waiting, key=lambda each: -each.size)[:LARGEST]
@@ -64,8 +66,20 @@ class Overviews(Component):
             waiting=waiting,
             error_queues=frozenset(errors),
             oldest={name: message_id for name, message_id in found if message_id},
-            after=batch[-1] if batch else None,
+            after=batch[-1].name if batch else None,
         )
+
+    def page(self, project_id: str, page: QueueListQuery) -> list[QueueSeen]:
+        """The queues of a page, with what waits in each and how its subscribers are doing."""
+        found = self.config.whole_queues(project_id, prefix=page.prefix, after=page.after, limit=page.limit)
+        push = [each for each in found if each.push]
+        pull = [each for each in found if not each.push]
+        healths = {
+            queue.name: worst_of([health for _, health in told])
+            for queue, told in zip(push, self.subscribers.healths_in(push), strict=True)
+        }
+        sizes = {each.queue.name: each.size for each in self.executor().map(self.queues.counted, pull)}
+        return [_seen(each, healths.get(each.name), sizes.get(each.name, 0)) for each in found]
 
     def _oldest(self, queue: Queue) -> str:
         """The id of the message at the front of a queue; empty if none can be shown."""
@@ -74,11 +88,12 @@ class Overviews(Component):
         shown = self.pull.peek(queue, 1, compressed=True)
         return next((each.held.message.message_id for each in shown), "")
 
-    def _counted(self, project_id: str, name: str) -> tuple[Queue | None, QueueInfo | None]:
-        queue = self.config.queue(project_id, name)
-        return queue, self.queues.counted(queue) if queue else None
+    def _queues(self, project_id: str, after: str) -> Iterator[Queue]:
+        while some := self.config.whole_queues(project_id, prefix="", after=after, limit=QUEUES_PER_CALL):
+            yield from some
+            after = some[-1].name
 
-    def _names(self, project_id: str, after: str) -> Iterator[str]:
-        while names := self.config.queues(project_id, prefix="", after=after, limit=NAMES_PER_CALL):
-            yield from names
-            after = names[-1]
+
+def _seen(queue: Queue, health: SubscriberHealth | None, size: int) -> QueueSeen:
+    waiting, complete = (health.owed.waiting, health.owed.complete) if health else (size, True)
+    return QueueSeen(queue=queue, waiting=waiting, complete=complete, health=health)

@@ -303,11 +303,14 @@ class Subscribers(Component):
         """
         if queue.push is None:
             raise Invalid(NO_SUBSCRIBERS)
+        (told,) = self.healths_in([queue])
+        return told
+
+    def healths_in(self, queues: Sequence[Queue]) -> list[list[tuple[Subscriber, SubscriberHealth]]]:
+        """The same of several push queues of one project, in their order."""
         from pushhub.engine.waiting.health import Watched  # noqa: PLC0415 (few requests ask for it)
 
-        asked = [*queue.push.subscribers]
-        if queue.type is QueueType.UNICAST:
-            asked.append(Subscriber(subscriber_id="*", name="", url=""))
+        asked = [(queue, each) for queue in queues for each in _asked(queue)]
         watched = [
             Watched(
                 key=_key(queue, each),
@@ -316,9 +319,13 @@ class Subscribers(Component):
                 limits=each.limits,
                 certificate_ends_at=each.certificate.ends_at if each.certificate else None,
             )
-            for each in asked
+            for queue, each in asked
         ]
-        return [*zip(asked, self.healths().of(queue.project, watched), strict=True)]
+        healths = self.healths().of(queues[0].project, watched) if queues else []
+        found: dict[str, list[tuple[Subscriber, SubscriberHealth]]] = {queue.name: [] for queue in queues}
+        for (queue, subscriber), health in zip(asked, healths, strict=True):
+            found[queue.name].append((subscriber, health))
+        return [*found.values()]
 
     def remove(self, project_id: str, queue_name: str, removals: Sequence[tuple[str, str]]) -> Queue:
         """Remove subscribers by name or by URL; unknown ones are ignored.
@@ -370,6 +377,12 @@ def _meant(subscribers: Sequence[Subscriber], name: str, url: str) -> list[Subsc
     if not url or len(named) == 1:
         return named
     return [each for each in named if url in (each.url, masked_url(each.url))]
+
+
+def _asked(queue: Queue) -> list[Subscriber]:
+    """The subscribers of a push queue; of a unicast queue also the one that what waits there is owed to: anyone."""
+    asked = [*queue.push.subscribers] if queue.push else []
+    return [*asked, Subscriber(subscriber_id="*", name="", url="")] if queue.type is QueueType.UNICAST else asked
 
 
 def _key(queue: Queue, subscriber: Subscriber) -> SubscriberKey:

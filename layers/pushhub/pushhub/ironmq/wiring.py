@@ -370,12 +370,11 @@ class Ironmq:
             quiet=quiet,
             clock=clock,
         )
+        subscribers = Subscribers(config=config, registration=registration, quiet=quiet, healths=lambda: engine.healths)
         return IronUseCases(
             queues=queues,
             conversion=Conversion(pull=pull, bodies=bodies, intake=intake, calls=calls, clock=clock),
-            subscribers=Subscribers(
-                config=config, registration=registration, quiet=quiet, healths=lambda: engine.healths
-            ),
+            subscribers=subscribers,
             post=self.post,
             pull=pull_queues,
             push_messages=push_messages,
@@ -398,6 +397,7 @@ class Ironmq:
             overviews=lambda: Overviews(
                 config=config,
                 queues=queues,
+                subscribers=subscribers,
                 push_messages=push_messages,
                 pull=pull_queues,
                 executor=lambda: outside.executor,

@@ -114,6 +114,18 @@ def listed(fields: Fields, name: str) -> Sequence[Any] | None:
     return value
 
 
+def flag_in_query(query: Mapping[str, str], name: str) -> bool:
+    """``true`` or ``false`` in a query string; false when absent or empty.
+
+    Raises:
+        Invalid: Something else.
+    """
+    given = query.get(name, "").lower()
+    if given not in ("", "true", "false"):
+        raise Invalid(f"{name} must be true or false")
+    return given == "true"
+
+
 def number_in_query(query: Mapping[str, str], name: str, *, default: int) -> int:
     """A whole number of a query string; ``default`` when absent, empty or zero.
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from pushhub.engine.model.circuit import CircuitState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pushhub.engine.model.circuit import Health
 
 
@@ -134,6 +136,29 @@ class SubscriberHealth:
         if due_at is None or self.state in _WAIT_FOR_PEOPLE:
             return None
         return max(due_at, self.until or now)
+
+
+def worst_of(healths: Sequence[SubscriberHealth]) -> SubscriberHealth:
+    """How several subscribers are doing, as one: the worst state of any, since when the first of those has it, and what
+    waits for all of them. None at all are well.
+    """
+    order = [*HealthState]
+    worst = min((order.index(each.state) for each in healths), default=order.index(HealthState.DELIVERING))
+    those = [each for each in healths if each.state is order[worst]]
+    first = min(those, key=lambda each: (each.since is None, each.since or 0), default=None)
+    return SubscriberHealth(
+        state=order[worst],
+        since=first.since if first else None,
+        until=first.until if first and len(those) == 1 else None,
+        reason=first.reason if first else "",
+        owed=Owed(
+            waiting=sum(each.owed.waiting for each in healths),
+            retried=sum(each.owed.retried for each in healths),
+            in_line=sum(each.owed.in_line for each in healths),
+            oldest_at=min((each.owed.oldest_at for each in healths if each.owed.oldest_at is not None), default=None),
+            complete=all(each.owed.complete for each in healths),
+        ),
+    )
 
 
 _WAIT_FOR_PEOPLE = frozenset(

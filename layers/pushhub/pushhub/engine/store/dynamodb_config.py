@@ -26,7 +26,7 @@ from pushhub.engine.store._project_items import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
@@ -252,6 +252,17 @@ class DynamoDBConfigStore:
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
         """Read consistently."""
+        listed = self._listed(project_id, prefix, after, limit, ProjectionExpression="sk")
+        return [name for name, _ in listed]
+
+    def whole_queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[Queue]:
+        """Read consistently."""
+        from pushhub.engine.store._queue_items import decode_queue  # noqa: PLC0415 (half the functions read none)
+
+        listed = self._listed(project_id, prefix, after, limit)
+        return [decode_queue(item, project_id, name) for name, item in listed]
+
+    def _listed(self, project_id: str, prefix: str, after: str, limit: int, **more: str) -> Iterator[tuple[str, Item]]:
         # Keys sort as bytes, and Python strings by code point, which gives the same order for UTF-8. Names with the
         # prefix are adjacent, so the list starts after the greater of the two bounds and ends at the first name without
         # the prefix.
@@ -259,17 +270,15 @@ class DynamoDBConfigStore:
         items = self._table.items(
             KeyConditionExpression=f"pk = :project AND sk {condition} :start",
             ExpressionAttributeValues={":project": text(f"P#{project_id}"), ":start": text(_QUEUE + start)},
-            ProjectionExpression="sk",
             ConsistentRead=True,
             Limit=limit,
+            **more,
         )
-        names: list[str] = []
         for item in islice(items, limit):
             key: str = item["sk"]["S"]
             if not key.startswith(_QUEUE + prefix):
-                break
-            names.append(key.removeprefix(_QUEUE))
-        return names
+                return
+            yield key.removeprefix(_QUEUE), item
 
     def next_worker(self) -> int:
         key = {"pk": text("WORKERS"), "sk": text("COUNTER")}

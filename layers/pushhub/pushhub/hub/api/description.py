@@ -265,8 +265,9 @@ _SCHEMAS: dict[str, Schema] = {
             "signing": SIGNING_SHOWN,
             "signing_ends": SIGNING_ENDS,
             **GATES_SHOWN,
+            "health": ref("SubscriberHealth"),
         },
-        lacks=("signing", "signing_ends", "oauth", "mtls"),
+        lacks=("signing", "signing_ends", "oauth", "mtls", "health"),
         means="Which types of messages go to which service.",
     ),
     "HubSchedulerFields": request(

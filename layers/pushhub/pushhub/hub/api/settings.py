@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -13,6 +13,7 @@ from pushhub.hub.wire.mapping import mapping_view, wanted_mapping
 from pushhub.hub.wire.objects import read_parameter, read_scheduler
 from pushhub.hub.wire.views import parameter_view, scheduler_view
 from pushhub.web.api import Body, Route
+from pushhub.web.health import health_view
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class SettingsResource(Generic[T]):
         delete: Removes one by its id.
         view: Renders one of a store's.
         exact: Whether numbers in it are kept as they were written.
+        besides: What is told of some of a store's besides, each in their order.
     """
 
     noun: str
@@ -46,13 +48,21 @@ class SettingsResource(Generic[T]):
     delete: Callable[[HubUseCases], Callable[[str, str], None]]
     view: Callable[[T, str], dict[str, Any]]
     exact: bool = False
+    besides: Callable[[HubUseCases, str, Sequence[T]], Iterable[dict[str, Any]]] = lambda _, __, found: (
+        [{}] * len(found)
+    )
 
     def list(self, hub: HubUseCases, call: HubCall) -> Response:
         """All of the store."""
-        return listed([self.view(each, call.store) for each in self.stored(hub)(call.store)])
+        return listed([*self._shown(hub, call.store, [*self.stored(hub)(call.store)])])
 
     def _show(self, hub: HubUseCases, call: HubCall) -> Response:
-        return self._one(self.show(hub)(call.store, call.id), call)
+        (shown,) = self._shown(hub, call.store, [self.show(hub)(call.store, call.id)])
+        return Response(status=200, body=shown)
+
+    def _shown(self, hub: HubUseCases, store: str, found: Sequence[T]) -> Sequence[dict[str, Any]]:
+        besides = self.besides(hub, store, found)
+        return [self.view(each, store) | more for each, more in zip(found, besides, strict=True)]
 
     def _make(self, hub: HubUseCases, call: HubCall) -> Response:
         return self._one(self.make(hub, call.store, self._fields(call)), call, status=201)
@@ -96,6 +106,10 @@ def _put_mapping(hub: HubUseCases, store: str, fields: CheckedFields, before: Se
     return hub.of_store.put_mapping(store, wanted_mapping(fields, before))
 
 
+def _health(hub: HubUseCases, store: str, mappings: Sequence[ServiceMapping]) -> Iterable[dict[str, Any]]:
+    return ({"health": health_view(each)} for each in hub.healths.of(store, mappings))
+
+
 def _put_scheduler(hub: HubUseCases, fields: CheckedFields, before: Scheduler) -> Scheduler:
     return hub.of_store.put_scheduler(read_scheduler(fields, before), before)
 
@@ -108,6 +122,7 @@ MAPPINGS = SettingsResource(
     change=_put_mapping,
     delete=lambda hub: hub.of_store.delete_mapping,
     view=mapping_view,
+    besides=_health,
 )
 SCHEDULERS = SettingsResource(
     noun="scheduler",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # A function that only accepts messages does not load the rest.
     from pushhub.engine.ports import ProjectDirectory
+    from pushhub.hub.health import ServiceHealths
     from pushhub.hub.intake import HubIntake
     from pushhub.hub.integrations import HubIntegrations
     from pushhub.hub.messages import HubMessages
@@ -33,3 +34,4 @@ class HubUseCases(HubPosting):
     of_store: HubSettingsOfStore
     integrations: HubIntegrations
     messages: HubMessages
+    healths: ServiceHealths

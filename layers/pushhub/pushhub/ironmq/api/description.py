@@ -6,7 +6,7 @@ from typing import Any
 
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import ANSWER_BYTES, MOST_EARLIER, DeliveryState
-from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue
+from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue, QueueType
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.model.subscriber_health import HealthState
 from pushhub.engine.records.report import TABLES
@@ -279,6 +279,10 @@ DESCRIPTION = ApiDescription(
         "per_page": Named(means="Names on a page.", schema=whole("", 1, MAX_PER_PAGE, default=DEFAULT_PER_PAGE)),
         "previous": Named(means="The last name of the page before."),
         "prefix": Named(means="The beginning of the names."),
+        "health": Named(
+            means="Whether to tell of each queue what waits, and how its subscribers are doing: the worst of them.",
+            schema=boolean("", default=False),
+        ),
         "state": Named(means="State of the deliveries.", schema=text(enum=list(STATES))),
         "count": Named(means="Deliveries to examine.", schema=whole("", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT)),
         "after": Named(means="From the previous answer; omit it at first.", schema=text(maxLength=MAX_CURSOR)),
@@ -315,7 +319,26 @@ DESCRIPTION = ApiDescription(
         "ironmq.list_queues": Described(
             means="By name, a page at a time: continue with `previous` until a page is not full.",
             asked={"per_page": "30", "prefix": "ord"},
-            answer=answer({"queues": array(answer({"name": text()}))}),
+            answer=answer(
+                {
+                    "queues": array(
+                        answer(
+                            {
+                                "name": text(),
+                                "type": text(enum=[each.value for each in QueueType]),
+                                "subscribers": whole("0 of a pull queue.", 0),
+                                "waiting": whole(
+                                    "Messages in a pull queue; in others, deliveries that are owed, each counted once.",
+                                    0,
+                                ),
+                                "complete": boolean("Whether these are all; otherwise there are more."),
+                                "health": nullable(ref("SubscriberHealth")),
+                            },
+                            lacks=("type", "subscribers", "waiting", "complete", "health"),
+                        )
+                    )
+                }
+            ),
             answered={"queues": [{"name": "orders"}]},
         ),
         "ironmq.put_queue": Described(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.ironmq.queues import subscriber_called
+from pushhub.ironmq.wire.project import render_seen
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
 from pushhub.ironmq.wire.subscribers import parse_named, parse_removals, parse_replay, parse_subscriber_request
 from pushhub.web.api import Body, Route
 from pushhub.web.health import health_view
 from pushhub.web.http import Response
-from pushhub.web.json import boolean
+from pushhub.web.json import boolean, flag_in_query
 
 if TYPE_CHECKING:
     from pushhub.engine.model.queue import Queue
@@ -23,7 +24,10 @@ SUBSCRIBERS = QUEUE + "/subscribers"
 
 
 def _list(hub: IronUseCases, call: IronCall) -> Response:
-    names = hub.queues.names(call.project, parse_page(call.request.query))
+    page = parse_page(call.request.query)
+    if flag_in_query(call.request.query, "health"):
+        return Response(status=200, body={"queues": [*map(render_seen, hub.overviews().page(call.project, page))]})
+    names = hub.queues.names(call.project, page)
     return Response(status=200, body={"queues": [{"name": name} for name in names]})
 
 
@@ -115,7 +119,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         _list,
         name="ironmq.list_queues",
         summary="List the names of queues",
-        query=("per_page", "previous", "prefix"),
+        query=("per_page", "previous", "prefix", "health"),
     ),
     Route(
         "PUT",

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pushhub.engine.model.queue import Queue
+    from pushhub.engine.model.subscriber_health import SubscriberHealth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,22 @@ class QueueInfo:
     queue: Queue
     size: int
     total_messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSeen:
+    """A queue in a list, with what waits in it.
+
+    Attributes:
+        waiting: Pull queues: messages in the queue. Push queues: deliveries that are owed, each counted once.
+        complete: Whether these are all; otherwise there are more.
+        health: How its subscribers are doing, as one; None of a pull queue.
+    """
+
+    queue: Queue
+    waiting: int
+    complete: bool
+    health: SubscriberHealth | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.engine.model.activity import Activity, SubscriberActivity, percentile_ms
+from pushhub.web.health import health_view
 from pushhub.web.json import number_in_query
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from pushhub.engine.records.activity import AtSubscriber
     from pushhub.engine.records.report import ReportedOutages, ReportedTable, ReportedVerdict
-    from pushhub.ironmq.model.overview import Overview
+    from pushhub.ironmq.model.overview import Overview, QueueSeen
 
 DEFAULT_HOURS = 24
 MAX_HOURS = 168
@@ -98,6 +99,19 @@ def render_outages(reported: ReportedOutages) -> dict[str, object]:
 def render_table(table: ReportedTable) -> dict[str, object]:
     """A table of the report."""
     return {"rows": table.rows, "complete": table.complete}
+
+
+def render_seen(seen: QueueSeen) -> dict[str, object]:
+    """A queue in a list, with what waits in it and how its subscribers are doing."""
+    push = seen.queue.push
+    return {
+        "name": seen.queue.name,
+        "type": seen.queue.type.value,
+        "subscribers": len(push.subscribers) if push else 0,
+        "waiting": seen.waiting,
+        "complete": seen.complete,
+        "health": health_view(seen.health) if seen.health else None,
+    }
 
 
 def render_overview(seen: Overview) -> dict[str, object]:
