@@ -180,7 +180,9 @@ async def play(own: RunningStack) -> Seeded:
             assert (await run("sweep-schedule"))[0] == {"swept": 0}
             _, out = await run("notify-schedule")
             (checked,) = [json.loads(line) for line in out.splitlines() if "connections_checked" in line]
-            assert (checked["due"], checked["closed"]) == (1, 1)
+            # On a slow machine the live one is due as well; only the one that has gone is closed.
+            assert checked["due"] >= 1
+            assert checked["closed"] == 1
             # The consumer receives what was published
             await run("notify-sqs-wakes")
             for _ in range(100):
