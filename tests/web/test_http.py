@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 from collections.abc import Mapping
+from random import Random
 from typing import Any
 from urllib.parse import quote
 
@@ -291,7 +292,7 @@ def test_faults_are_500_and_never_503(port: str, fault: Fault) -> None:
     event = hub.event(
         "POST",
         f"{QUEUES}/{queue}/messages",
-        json.dumps({"messages": [{"body": "x" * 9000}]}).encode(),
+        json.dumps({"messages": [{"body": Random(1).randbytes(20_000).hex()}]}).encode(),
         {"Authorization": f"OAuth {token}", "Content-Type": "application/json"},
     )
     # When something is posted
