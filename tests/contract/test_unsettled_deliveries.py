@@ -32,7 +32,7 @@ def test_an_untried_delivery_can_be_scheduled(message_store: Failing) -> None:
     scheduled = replace(opening(given, given.subscriber_ids[0]), version=1, scheduled=True)
     message_store.save(scheduled)
     # Then it does not count as failing
-    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 0
+    assert message_store.unsettled_counts(PROJECT, [QUEUE_UID]) == [0]
 
 
 def test_unsettled_deliveries_are_those_that_failed_and_wait_then_the_exhausted(message_store: Failing) -> None:
@@ -51,7 +51,7 @@ def test_unsettled_deliveries_are_those_that_failed_and_wait_then_the_exhausted(
     # Then the waiting ones come first, then those given up; the others are not listed
     waiting, given_up = [retrying, reserved, polling], [exhausted, left_to_a_person]
     assert message_store.unsettled(PROJECT, QUEUE_UID, limit=10) == (waiting + given_up, None)
-    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 3
+    assert message_store.unsettled_counts(PROJECT, [QUEUE_UID]) == [3]
     assert message_store.unsettled(OTHER_PROJECT, QUEUE_UID, limit=10) == ([], None)
     # And those given up can be listed by themselves, in pages
     assert message_store.given_up(PROJECT, QUEUE_UID, limit=10) == (given_up, None)
@@ -66,7 +66,7 @@ def test_unsettled_deliveries_are_those_that_failed_and_wait_then_the_exhausted(
     lapsed = close(reserved, DeliveryState.EXHAUSTED, NOW)
     message_store.save(lapsed)
     assert message_store.unsettled(PROJECT, QUEUE_UID, limit=10) == ([exhausted, lapsed, left_to_a_person], None)
-    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 0
+    assert message_store.unsettled_counts(PROJECT, [QUEUE_UID]) == [0]
 
 
 def test_unsettled_deliveries_come_in_pages(message_store: Failing) -> None:
@@ -84,7 +84,7 @@ def test_unsettled_deliveries_come_in_pages(message_store: Failing) -> None:
             break
     # Then the pages together are the whole list
     assert pages == [waiting[:3], waiting[3:6], waiting[6:]]
-    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 7
+    assert message_store.unsettled_counts(PROJECT, [QUEUE_UID]) == [7]
 
 
 def test_many_that_fail_within_seconds_are_one_list_in_pages(message_store: Failing) -> None:
@@ -98,4 +98,4 @@ def test_many_that_fail_within_seconds_are_one_list_in_pages(message_store: Fail
     rest, end = message_store.unsettled(PROJECT, QUEUE_UID, limit=30, after=cursor)
     # Then the others come, oldest first, and are counted
     assert (page + rest, end) == (waiting[:30] + waiting[31:], None)
-    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 44
+    assert message_store.unsettled_counts(PROJECT, [QUEUE_UID]) == [44]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -169,11 +170,11 @@ class FakeMessageStore:
             ]
             return found[:limit]
 
-    def unsettled_count(self, project_id: str, queue_uid: str) -> int:
+    def unsettled_counts(self, project_id: str, queue_uids: Sequence[str]) -> list[int]:
+        """See the port."""
         with self._lock:
-            return sum(
-                key[:2] == (project_id, queue_uid) and each.state in _WAITING for key, each in self._deliveries.items()
-            )
+            waiting = Counter(key[:2] for key, each in self._deliveries.items() if each.state in _WAITING)
+            return [waiting[project_id, each] for each in queue_uids]
 
     def drop(self, delivery: Delivery) -> None:
         """Remove a delivery, as its time to live would, at any time."""

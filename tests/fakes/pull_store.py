@@ -116,6 +116,10 @@ class FakePullStore:
             count = sum(entry.message.expires_at > now for entry in self._queue(project_id, pull_uid).values())
             return count if at_most is None else min(count, at_most)
 
+    def sizes(self, project_id: str, pull_uids: Sequence[str], now: int) -> list[int]:
+        """See the port."""
+        return [self.size(project_id, each, now) for each in pull_uids]
+
     def _queue(self, project_id: str, pull_uid: str) -> dict[str, _Entry]:
         return self._pull.setdefault((project_id, pull_uid), {})
 

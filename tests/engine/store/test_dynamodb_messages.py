@@ -24,7 +24,7 @@ from pushhub.engine.model.delivery import Delivery, after_attempt, opening, sche
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
-from pushhub.engine.store._unsettled_spread import BURST
+from pushhub.engine.store._unsettled_spread import BURST, SEVERAL
 from pushhub.engine.store.dynamodb_changes import is_restored, record_of_change
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore, decode_message
 from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
@@ -181,7 +181,7 @@ def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list
         bench.store.save(each)
         bench.clock.advance(seconds=1)
     # Then no partition of the index takes the writes of all
-    sizes = Counter(item["unsettled_queue"]["S"] for item in bench.stored())
+    sizes = Counter(item["unsettled_queue"]["S"] for item in bench.deliveries())
     assert len(sizes) == 8
     assert max(sizes.values()) <= 20
     # And they are read in the order in which they were accepted, even from the middle on
@@ -190,8 +190,8 @@ def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list
     assert (found + rest, end) == (failed, None)
     # And counting them takes a call for each partition, and one to learn how many there are
     bench.client.calls.clear()
-    assert bench.store.unsettled_count(PROJECT, QUEUE_UID) == 60
-    assert [bench.client.count(each) for each in ("query", "get_item")] == [8, 1]
+    assert bench.store.unsettled_counts(PROJECT, [QUEUE_UID]) == [60]
+    assert [bench.client.count(each) for each in ("query", "batch_get_item")] == [8, 1]
 
 
 def fail_many(store: DynamoDBMessageStore, count: int, **fields: Any) -> list[Delivery]:
@@ -207,27 +207,41 @@ def test_a_queue_whose_deliveries_fail_by_the_dozen_is_spread_further_and_still_
     others = fail_many(bench.another(), BURST)
     # When many more fail within seconds
     failed = others + fail_many(bench.store, BURST + 60)
-    # Then those beyond the first few are spread over 32 partitions, and one mark tells so, whatever their number
+    # Then those beyond the first few are spread over 32 partitions, and marks tell so, whatever their number
     spread = Counter(item["unsettled_queue"]["S"] for item in bench.deliveries()[2 * BURST :])
     assert len(spread) > 8
     assert {item["unsettled_queue"]["S"] for item in bench.deliveries()[: 2 * BURST]} <= {
         f"{PROJECT}#{QUEUE_UID}#{shard}" for shard in range(8)
     }
-    assert len(bench.stored()) == len(failed) + 1
-    assert bench.client.count("put_item") == BURST + 60 + 1
+    assert len(bench.stored()) == len(failed) + 2
+    assert bench.client.count("put_item") == BURST + 60 + 2
     # And every environment reads all of them in order, in pages too
     for store in (bench.store, bench.another()):
-        assert store.unsettled_count(PROJECT, QUEUE_UID) == len(failed)
+        assert store.unsettled_counts(PROJECT, [QUEUE_UID]) == [len(failed)]
         page, cursor = store.unsettled(PROJECT, QUEUE_UID, limit=50)
         rest, end = store.unsettled(PROJECT, QUEUE_UID, limit=900, after=cursor)
         assert (page + rest, end) == (failed, None)
     # And counting them takes a call for each partition, and one to learn how many there are
     bench.client.calls.clear()
-    assert bench.store.unsettled_count(PROJECT, QUEUE_UID) == len(failed)
-    assert [bench.client.count(each) for each in ("query", "get_item")] == [32, 1]
+    assert bench.store.unsettled_counts(PROJECT, [QUEUE_UID]) == [len(failed)]
+    assert [bench.client.count(each) for each in ("query", "batch_get_item")] == [32, 1]
     # And what fails elsewhere is not
     fail_many(bench.store, 1, queue_uid="another00000")
-    assert bench.store.unsettled_count(PROJECT, "another00000") == 1
+    assert bench.store.unsettled_counts(PROJECT, ["another00000"]) == [1]
+
+
+def test_queues_in_which_little_fails_are_counted_with_one_read_for_each_and_one_for_all(bench: Bench) -> None:
+    # Given twenty queues in which a few deliveries failed, one in which nothing did, and one in which several did
+    for number in range(20):
+        fail_many(bench.store, SEVERAL, queue_uid=f"q{number}")
+    fail_many(bench.store, SEVERAL + 1, queue_uid="several")
+    bench.client.calls.clear()
+    # When they are counted
+    uids = [*(f"q{number}" for number in range(20)), "nothing", "several"]
+    assert bench.store.unsettled_counts(PROJECT, uids) == [*([SEVERAL] * 20), 0, SEVERAL + 1]
+    # Then the marks of all are read at once, and only the one that has a mark is read in eight places
+    assert [bench.client.count(each) for each in ("batch_get_item", "query")] == [1, 21 + 8]
+    assert len(bench.client.calls) == 1 + 21 + 8
 
 
 def test_an_entry_that_another_environment_moves_is_there_once(bench: Bench) -> None:
@@ -239,7 +253,7 @@ def test_an_entry_that_another_environment_moves_is_there_once(bench: Bench) -> 
         bench.another().save(each)
     # Then each is listed once
     assert bench.store.unsettled(PROJECT, QUEUE_UID, limit=100) == (again, None)
-    assert bench.store.unsettled_count(PROJECT, QUEUE_UID) == len(again)
+    assert bench.store.unsettled_counts(PROJECT, [QUEUE_UID]) == [len(again)]
 
 
 def test_the_mark_of_a_spread_queue_outlives_every_entry_and_is_not_moved_for_each(bench: Bench) -> None:
@@ -252,22 +266,23 @@ def test_the_mark_of_a_spread_queue_outlives_every_entry_and_is_not_moved_for_ea
     # When they are kept for a month, then it is moved once
     fail_many(bench.store, 10, expires_at=message().expires_at + 30 * 86_400_000)
     assert bench.client.count("put_item") == writes + 21
-    (mark,) = (item for item in bench.stored() if item["sk"]["S"] == "K")
-    assert int(mark["ttl"]["N"]) > max(int(item["ttl"]["N"]) for item in bench.deliveries())
+    marks = [item for item in bench.stored() if item["sk"]["S"] == "K"]
+    many = next(item for item in marks if item["pk"]["S"].endswith("#U32"))
+    assert int(many["ttl"]["N"]) > max(int(item["ttl"]["N"]) for item in bench.deliveries())
     # And never back, by an environment that knows only of short-lived ones
     fail_many(bench.another(), BURST + 1)
-    assert [item for item in bench.stored() if item["sk"]["S"] == "K"] == [mark]
+    assert [item for item in bench.stored() if item["sk"]["S"] == "K"] == marks
 
 
-def test_without_its_mark_a_queue_keeps_to_its_eight_partitions(bench: Bench) -> None:
+def test_without_its_mark_a_queue_keeps_to_the_partitions_it_has(bench: Bench) -> None:
     # Given a mark that cannot be written
     for _ in range(BURST):
         bench.store.save(first(message(), Verdict.FAILED))
     bench.client.next("put_item", fails)
     # When another delivery fails, then it is saved all the same, and found
     bench.store.save(first(message(), Verdict.FAILED))
-    assert len(bench.stored()) == BURST + 1
-    assert bench.store.unsettled_count(PROJECT, QUEUE_UID) == BURST + 1
+    assert len(bench.deliveries()) == BURST + 1
+    assert bench.store.unsettled_counts(PROJECT, [QUEUE_UID]) == [BURST + 1]
 
 
 def test_the_mark_of_a_spread_queue_is_neither_work_nor_recorded(bench: Bench) -> None:
@@ -277,7 +292,7 @@ def test_the_mark_of_a_spread_queue_is_neither_work_nor_recorded(bench: Bench) -
     assert len(failed) == BURST + 1
     assert [deliveries for _, deliveries in bench.store.outstanding(0, 1)] == [[]]
     # And it makes no record
-    (mark,) = (item for item in bench.stored() if item["sk"]["S"] == "K")
+    mark, _ = (item for item in bench.stored() if item["sk"]["S"] == "K")
     stream = {"ApproximateCreationDateTime": NOW // 1000, "NewImage": mark}
     assert record_of_change({"dynamodb": stream}) is None
 

@@ -40,6 +40,7 @@ def test_every_queue_is_counted_also_the_last_of_many_and_an_error_queue() -> No
 def test_a_look_that_takes_long_says_where_it_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     hub = Hub()
     monkeypatch.setattr(overview, "LOOKS_MS", 0)
+    monkeypatch.setattr(overview, "ROUND", 8)
     for number in range(10):
         hub.call("PUT", f"/queues/q{number}", {"queue": {}})
     first = hub.call("GET", "/overview").body

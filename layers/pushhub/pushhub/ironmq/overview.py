@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
+from math import ceil
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
@@ -10,7 +11,7 @@ from pushhub.engine.model.subscriber_health import worst_of
 from pushhub.ironmq.model.overview import Overview, QueueSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor
 
     from pushhub.base.ports import Clock
@@ -28,7 +29,12 @@ LOOKS_MS = 8_000
 """After this time a look says what it has counted, and where the next one continues."""
 
 AT_ONCE = 8
-"""Queues that are counted side by side."""
+"""Groups of queues that are counted side by side. Those of a group are counted one after the other, and what is asked
+of all of them is asked once.
+"""
+
+ROUND = 64
+"""Queues that are counted between two looks at the time."""
 
 LARGEST = 8
 """In so many queues the oldest message is looked for: where the most waits, it most likely is."""
@@ -53,10 +59,10 @@ class Overviews(Component):
         waiting: list[QueueInfo] = []
         errors: set[str] = set()
         there = self._queues(project_id, after)
-        while batch := [*islice(there, AT_ONCE)]:
+        while batch := [*islice(there, ROUND)]:
             counted += len(batch)
             errors |= {each.push.error_queue for each in batch if each.push and each.push.error_queue}
-            waiting += [each for each in self.executor().map(self.queues.counted, batch) if each.size]
+            waiting += [each for each in self._counted(batch) if each.size]
             if self.clock.now() - began >= LOOKS_MS:
                 break
         largest = sorted(waiting, key=lambda each: -each.size)[:LARGEST]
@@ -78,8 +84,15 @@ class Overviews(Component):
             queue.name: worst_of([health for _, health in told])
             for queue, told in zip(push, self.subscribers.healths_in(push), strict=True)
         }
-        sizes = {each.queue.name: each.size for each in self.executor().map(self.queues.counted, pull)}
+        sizes = {each.queue.name: each.size for each in self._counted(pull)}
         return [_seen(each, healths.get(each.name), sizes.get(each.name, 0)) for each in found]
+
+    def _counted(self, queues: Sequence[Queue]) -> Iterator[QueueInfo]:
+        """What waits in each of some queues; pull queues and push queues are asked differently, so they form groups."""
+        alike = sorted(queues, key=lambda each: each.is_push)
+        size = ceil(len(alike) / AT_ONCE)
+        groups = [alike[start : start + size] for start in range(0, len(alike), size or 1)]
+        return chain.from_iterable(self.executor().map(self.queues.counted, groups))
 
     def _oldest(self, queue: Queue) -> str:
         """The id of the message at the front of a queue; empty if none can be shown."""

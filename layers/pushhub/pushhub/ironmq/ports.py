@@ -62,6 +62,9 @@ class PullSizes(Protocol):
         left behind may be counted, too, but with ``exact`` for seconds only; that needs the right to delete.
         """
 
+    def sizes(self, project_id: str, pull_uids: Sequence[str], now: int) -> list[int]:
+        """Messages in each of several queues, as :meth:`size` tells them, in fewer reads."""
+
 
 class AlertLevelStore(Protocol):
     """What the alerts of pull queues know of their sizes."""

@@ -14,7 +14,7 @@ from pushhub.ironmq.model.overview import QueueInfo
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pushhub.base.ports import Clock
     from pushhub.engine.attempts.ports import Unsettled
@@ -84,25 +84,39 @@ class Queues(Component):
 
     def info(self, queue: Queue) -> QueueInfo:
         """The queue's counts."""
-        size = self._size(queue, exact=True)
+        size = self._size(queue)
         return QueueInfo(queue=queue, size=size, total_messages=self.config.total(queue.project, queue.uid))
 
-    def counted(self, queue: Queue) -> QueueInfo:
-        """What waits in the queue, at the least cost: the number of messages ever posted is left at 0."""
-        return QueueInfo(queue=queue, size=self._size(queue, exact=False), total_messages=0)
-
-    def _size(self, queue: Queue, *, exact: bool) -> int:
-        if queue.is_push:
-            return self._waiting(queue)
-        return self.pull.size(queue.project, queue.pull_uid, self.clock.now(), exact=exact)
-
-    def _waiting(self, queue: Queue) -> int:
-        """Number of waiting deliveries.
-
-        Deliveries voided by a clear stay in the index until they are next looked at; they are not counted.
+    def counted(self, queues: Sequence[Queue]) -> list[QueueInfo]:
+        """What waits in queues of one project, at the least cost, in their order: the number of messages ever posted
+        is left at 0.
         """
-        if not queue.cleared_at:
-            return self.messages.unsettled_count(queue.project, queue.uid)
+        if not queues:
+            return []
+        project = queues[0].project
+        pull = [each.pull_uid for each in queues if not each.is_push]
+        push = [each.uid for each in queues if each.is_push and not each.cleared_at]
+        sizes = dict(zip(pull, self.pull.sizes(project, pull, self.clock.now()), strict=True)) if pull else {}
+        waiting = dict(zip(push, self.messages.unsettled_counts(project, push), strict=True)) if push else {}
+
+        def size(queue: Queue) -> int:
+            if not queue.is_push:
+                return sizes[queue.pull_uid]
+            return self._waiting_since_cleared(queue) if queue.cleared_at else waiting[queue.uid]
+
+        return [QueueInfo(queue=each, size=size(each), total_messages=0) for each in queues]
+
+    def _size(self, queue: Queue) -> int:
+        if not queue.is_push:
+            return self.pull.size(queue.project, queue.pull_uid, self.clock.now(), exact=True)
+        (counted,) = self.counted([queue])
+        return counted.size
+
+    def _waiting_since_cleared(self, queue: Queue) -> int:
+        """Number of waiting deliveries of a queue that was cleared once.
+
+        Deliveries voided by that stay in the index until they are next looked at; they are not counted.
+        """
         count, cursor = 0, None
         for _ in range(COUNT_PAGES):
             page, cursor = self.messages.unsettled(queue.project, queue.uid, limit=COUNT_PAGE, after=cursor)

@@ -53,8 +53,10 @@ class Unsettled(Protocol):
         most ``limit``. May be seconds old.
         """
 
-    def unsettled_count(self, project_id: str, queue_uid: str) -> int:
-        """How many deliveries of a queue are waiting after a first attempt (exhausted ones do not count)."""
+    def unsettled_counts(self, project_id: str, queue_uids: Sequence[str]) -> list[int]:
+        """How many deliveries of each of these queues are waiting after a first attempt (exhausted ones do not
+        count).
+        """
 
 
 class Healths(Protocol):

@@ -25,9 +25,10 @@ from pushhub.engine.model.trace import Span
 from pushhub.engine.store._keys import delivery_key, key_of
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
-UNSETTLED_SHARDS, MANY_SHARDS = 8, 32
-"""Partitions of a queue in the unsettled index, and of one whose deliveries fail by the thousand
-(:mod:`pushhub.engine.store._unsettled_spread`). The eight are among the 32.
+FEW_SHARDS, SOME_SHARDS, MANY_SHARDS = 1, 8, 32
+"""Partitions of a queue in the unsettled index: as long as hardly anything fails, when some deliveries fail together,
+and when they fail by the thousand (:mod:`pushhub.engine.store._unsettled_spread`). Each number divides the next, so
+that the fewer partitions are among the more.
 
 One partition takes 1,000 writes a second, and when the index is throttled, so are the table's own writes. The outage of
 one busy subscriber must not slow the others down.
@@ -77,7 +78,7 @@ def kept_until_s(delivery: Delivery) -> int:
     return delivery.expires_at // 1000 + KEPT_AFTER_EXPIRY_S
 
 
-def encode_delivery(delivery: Delivery, shards: int = UNSETTLED_SHARDS) -> Item:
+def encode_delivery(delivery: Delivery, shards: int = FEW_SHARDS) -> Item:
     """The whole item.
 
     Args:

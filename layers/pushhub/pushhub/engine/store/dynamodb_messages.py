@@ -228,9 +228,16 @@ class DynamoDBMessageStore:
                     return _pairs(found)[:limit]
         return _pairs(found)
 
-    def unsettled_count(self, project_id: str, queue_uid: str) -> int:
-        partitions = self._unsettled_partitions(project_id, queue_uid)
-        return sum(page["Count"] for partition in partitions for page in self._waiting_pages(partition, Select="COUNT"))
+    def unsettled_counts(self, project_id: str, queue_uids: Sequence[str]) -> list[int]:
+        """One read for the marks of fifty queues, and one for each partition."""
+        spread = zip(queue_uids, self._spread.shards_of(project_id, queue_uids), strict=True)
+        return [
+            sum(self._waiting_in(partition) for partition in unsettled_partitions(project_id, queue_uid, shards))
+            for queue_uid, shards in spread
+        ]
+
+    def _waiting_in(self, partition: str) -> int:
+        return sum(page["Count"] for page in self._waiting_pages(partition, Select="COUNT"))
 
     def _waiting_pages(self, partition: str, **more: str) -> Iterator[Item]:
         return self._table.pages(
@@ -323,7 +330,8 @@ class DynamoDBMessageStore:
         return (next(same) for _, same in groupby(entries, key=_unsettled_key))
 
     def _unsettled_partitions(self, project_id: str, queue_uid: str) -> Sequence[str]:
-        return unsettled_partitions(project_id, queue_uid, self._spread.shards_of(project_id, queue_uid))
+        (shards,) = self._spread.shards_of(project_id, [queue_uid])
+        return unsettled_partitions(project_id, queue_uid, shards)
 
     def _unsettled_in(self, partition: str, after: str, page: int) -> Iterator[Item]:
         return self._table.items(

@@ -437,6 +437,10 @@ class DynamoDBPullStore:
             size = self._places.count(project_id, pull_uid, now, at_most=at_most)
         return size
 
+    def sizes(self, project_id: str, pull_uids: Sequence[str], now: int) -> list[int]:
+        """One read for the marks of a hundred queues, and one for each queue, or for each 8,000 messages."""
+        return self._places.counts(project_id, pull_uids, now)
+
     def _sweeps(self, project_id: str, pull_uid: str, now: int) -> bool:
         """Look for outdated entries if it is time to, and repair them; returns whether there were any."""
         queue = project_id, pull_uid
