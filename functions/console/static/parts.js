@@ -227,6 +227,12 @@ export function Field({ label, hint, problem, type = "text", value, onValue, opt
   </div>`;
 }
 
+/** What takes no room on a phone until it is opened, and is open elsewhere. */
+export function Folded({ name, children }) {
+  const [open] = useState(() => !matchMedia("(max-width: 40rem)").matches);
+  return html`<details class="folded" open=${open}><summary>${name}</summary>${children}</details>`;
+}
+
 /**
  * A form of fields. A refusal of the API is shown beside the field it names, or above the form.
  *

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from tests.engine.world import PROJECT
@@ -52,6 +52,7 @@ def test_a_message_is_found_with_the_state_of_its_deliveries_and_by_nobody_else(
         "kind": "application",
         "queue": None,
         "application": app,
+        "application_name": "Acme",
         "topic": None,
         "message_id": message,
         "type": "order.paid",
@@ -64,6 +65,26 @@ def test_a_message_is_found_with_the_state_of_its_deliveries_and_by_nobody_else(
     assert [each["field"] for each in found(world, " mÜLLER")] == ["customer"]
     # And no other project finds it
     assert found(world, "4711", OTHER_PROJECT) == []
+
+
+def test_events_say_names_and_are_selected_by_them(world: WebhooksWorld) -> None:
+    # Given messages of two applications, one of whose endpoints is removed afterwards
+    acme, other = world.make_app("Acme"), world.make_app("Globex")
+    endpoint = world.make_endpoint(acme)
+    world.make_endpoint(other, description="Their shop")
+    post(world, acme, {"n": 1})
+    post(world, other, {"n": 2})
+    world.ask("DELETE", f"/app/{acme}/endpoint/{endpoint}", status=204)
+
+    def told(**query: str) -> list[tuple[str, str]]:
+        events = Hub(world).call("GET", f"/events?{urlencode({'kind': 'application', **query})}").body["events"]
+        return [(each["application_name"], each["deliveries"][0]["subscriber_name"]) for each in events]
+
+    # Then no name is an id
+    assert told() == [("Globex", "Their shop"), ("Acme", "removed endpoint")]
+    # And an application is selected by its name as well as by its id
+    assert told(of="Acme") == told(of=acme) == [("Acme", "removed endpoint")]
+    assert told(of="Initech") == []
 
 
 def test_an_application_without_named_fields_makes_no_call_and_one_with_them_one_for_each_value(

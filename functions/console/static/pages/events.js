@@ -1,6 +1,6 @@
 // Events: everything that was accepted in the last days, newest first, whatever became of it.
 import * as ironmq from "../ironmq.js";
-import { Card, Field, Loaded, Notice, Page, useLoad } from "../parts.js";
+import { Card, Field, Folded, Loaded, Notice, Page, useLoad } from "../parts.js";
 import { go } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import { Again, Messages } from "./found.js";
@@ -13,6 +13,7 @@ const FILTERS = ["kind", "of", "in_state", "subscriber", "type", "from", "to"];
 export function Events({ query }) {
   const [values, setValues] = useState(Object.fromEntries(FILTERS.map((name) => [name, query[name] ?? ""])));
   const set = (name) => (value) => setValues((before) => ({ ...before, [name]: value }));
+  const chosen = FILTERS.filter((name) => query[name]).length;
   const time = (text) => (text ? new Date(text).toISOString() : undefined);
   const { kind, of, in_state, subscriber, type, after } = query;
   const page = useLoad((signal) => ironmq.events({ kind, of, in_state, subscriber, type, since: time(query.from), until: time(query.to), after }, signal), [JSON.stringify(query)], { every: after ? 0 : LIVE_MS });
@@ -22,22 +23,18 @@ export function Events({ query }) {
   };
   return html`<${Page} title="Events" lead="Everything that was accepted in the last week, newest first, also what was delivered. New ones come by themselves, within a minute.">
     <${Card}>
-      <form onSubmit=${show} role="search" aria-label="Events">
-        <div class="row">
+      <${Folded} name=${chosen ? `Filter (${chosen})` : "Filter"}>
+        <form class="filter" onSubmit=${show} role="search" aria-label="Events">
           <${Field} label="Of" type="choice" options=${KINDS} value=${values.kind} onValue=${set("kind")} />
-          <${Field} label="Name or id" hint="Of that queue or topic; an application's id." value=${values.of} onValue=${set("of")} />
+          <${Field} label="Name or id" value=${values.of} onValue=${set("of")} />
           <${Field} label="State" type="choice" options=${STATES} value=${values.in_state} onValue=${set("in_state")} />
-        </div>
-        <div class="row">
-          <${Field} label="Subscriber" hint="Part of a name or a URL." value=${values.subscriber} onValue=${set("subscriber")} />
-          <${Field} label="Type" hint="For example order:new." value=${values.type} onValue=${set("type")} />
-        </div>
-        <div class="row">
+          <${Field} label="Subscriber" placeholder="name or URL" value=${values.subscriber} onValue=${set("subscriber")} />
+          <${Field} label="Type" placeholder="order:new" value=${values.type} onValue=${set("type")} />
           <${Field} label="From" type="datetime-local" value=${values.from} onValue=${set("from")} />
           <${Field} label="To" type="datetime-local" value=${values.to} onValue=${set("to")} />
-        </div>
-        <div class="actions"><button class="primary" type="submit">Show</button></div>
-      </form>
+          <button class="primary" type="submit">Show</button>
+        </form>
+      <//>
     <//>
     <${Loaded} from=${page}>${(told) => html`<${Card} title="Messages" flush aside=${html`<${Again} messages=${told.events} after=${() => page.reload({ quietly: true })} name="Send all of these again" />`}>
       <${Fragment}>

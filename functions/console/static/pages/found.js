@@ -6,7 +6,7 @@ import { Badge, Confirmed, Table, Time, counted, shorten, toast } from "../parts
 import { href } from "../route.js";
 import { html } from "../view.js";
 
-export const OF = { queue: (one) => `Queue ${one.queue}`, application: (one) => `Application ${one.application}`, store: () => "Store", topic: (one) => `Topic ${one.topic}` };
+export const OF = { queue: (one) => `Queue ${one.queue}`, application: (one) => `Application ${one.application_name ?? one.application}`, store: () => "Store", topic: (one) => `Topic ${one.topic}` };
 export const LINK = {
   queue: (one) => href("queues", one.queue, "messages", one.message_id),
   application: (one) => href("apps", one.application, "messages", one.message_id),

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pushhub.engine.records.ports import Catalogue
 
 
+APPLICATION = "application"
+"""What messages of webhooks belong to."""
+
+
 class Events(Component):
     """Lists messages."""
 
@@ -58,7 +62,9 @@ class Events(Component):
             return False
         kind = next((each.kind for each in self.finders(seen.queue)), QUEUE)
         name = seen.queue if kind == QUEUE else seen.queue.partition("/")[2]
-        return query.kind in ("", kind) and (not query.of or kind == "store" or query.of == name)
+        # An application may be meant by its name, which only the message tells.
+        named = kind == APPLICATION and not query.of.startswith("app_")
+        return query.kind in ("", kind) and (not query.of or kind == "store" or query.of == name or named)
 
 
 def _is(found: Found, query: EventQuery) -> bool:
@@ -68,6 +74,7 @@ def _is(found: Found, query: EventQuery) -> bool:
     states = {each.state for each in found.receivers} | {found.state}
     return (
         query.type in ("", found.type)
+        and (query.of in ("", found.of, found.name) or not found.of)
         and (not query.state or query.state in states)
         and (not wanted or query.subscriber in ids or any(wanted in each for each in names))
     )

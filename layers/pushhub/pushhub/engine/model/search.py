@@ -58,6 +58,7 @@ class Found:
     Attributes:
         kind: What it belongs to, in a word (``queue``, ``application``).
         of: The name or id of that; empty where a project has only one.
+        name: What people call that, where ``of`` is an id; otherwise empty.
         message_id: Its id in the protocol.
         field: Where the value is that was looked for: a named field; empty if the message was found otherwise.
         receivers: Whom it is for, and how it stands there.
@@ -74,6 +75,7 @@ class Found:
     accepted_at: int
     state: str = ""
     type: str = ""
+    name: str = ""
     content: bytes = dataclass_field(default=b"", repr=False)
 
     @property

@@ -289,7 +289,9 @@ DESCRIPTION = ApiDescription(
         "hours": Named(means="How many hours.", schema=whole("", 1, MAX_HOURS, default=DEFAULT_HOURS)),
         "value": Named(means="A value in a message.", schema=text(minLength=1, maxLength=MAX_VALUE)),
         "kind": Named(means="What the messages belong to.", schema=text(enum=list(KINDS))),
-        "of": Named(means="The name of that queue or topic, or the application's id.", schema=text(maxLength=MAX_NAME)),
+        "of": Named(
+            means="The name of that queue or topic, or the application's name or id.", schema=text(maxLength=MAX_NAME)
+        ),
         "in_state": Named(means="State of a delivery, in its protocol's words.", schema=text(maxLength=MAX_NAME)),
         "type": Named(means="The messages' type, in protocols that have types.", schema=text(maxLength=MAX_NAME)),
         "since": Named(means="From then on, as `2026-11-01T12:00:00Z`."),

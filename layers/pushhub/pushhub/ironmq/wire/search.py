@@ -131,6 +131,7 @@ def _found(found: Found) -> dict[str, object]:
     return {
         "kind": found.kind,
         **{name: (found.of or None) if found.kind == kind else None for name, kind in _MEMBERS},
+        "application_name": found.name or None,
         "message_id": found.message_id,
         "type": found.type or None,
         "accepted_at": iso_time(found.accepted_at),

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 KIND = "application"
 
+REMOVED = "removed endpoint"
+"""What an endpoint that is gone is called."""
+
 
 class WebhooksFinder(Component):
     """Implements :class:`pushhub.engine.ports.Finder` for messages of applications."""
@@ -57,6 +60,7 @@ class WebhooksFinder(Component):
         return Found(
             kind=KIND,
             of=application.app_id,
+            name=application.fields.name,
             message_id=listed.message_id,
             field=entry.field,
             receivers=receivers,
@@ -66,8 +70,8 @@ class WebhooksFinder(Component):
         )
 
     def _receiver(self, application: Application, delivery: Delivery) -> Receiver:
-        """An endpoint by its description, or its URL; by its id when it is gone."""
+        """An endpoint by its description, or its URL."""
         endpoint = self.endpoints.endpoint(application.project, application.app_id, delivery.subscriber_id)
         url = masked_url(endpoint.fields.url) if endpoint else ""
-        name = endpoint.fields.description if endpoint else delivery.subscriber_id
+        name = endpoint.fields.description if endpoint else REMOVED
         return Receiver(delivery.subscriber_id, name or url, delivery.state.value, url)
