@@ -5,7 +5,7 @@ import { go } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import { Again, Messages } from "./found.js";
 
-const KINDS = [["", "Everything"], ["queue", "A queue"], ["application", "An application"], ["store", "The store"], ["topic", "A topic"]];
+const KINDS = [["", "All"], ["queue", "Queue"], ["application", "Application"], ["store", "Store"], ["topic", "Topic"]];
 const STATES = [["", "Any"], ["pending", "Not tried yet"], ["retrying", "Failing (queues, applications)"], ["exhausted", "Given up"], ["delivered", "Delivered"], ["acknowledged", "Acknowledged"], ["held", "Held"], ["waiting", "Waiting in a pull queue"], ["reserved", "Reserved"], ["failing", "Failing (store)"], ["parked", "Waits for a person (store)"], ["completed", "Completed (store)"], ["published", "Published"]];
 const LIVE_MS = 3000;
 const FILTERS = ["kind", "of", "in_state", "subscriber", "type", "from", "to"];
@@ -28,7 +28,7 @@ export function Events({ query }) {
           <${Field} label="Of" type="choice" options=${KINDS} value=${values.kind} onValue=${set("kind")} />
           <${Field} label="Name or id" value=${values.of} onValue=${set("of")} />
           <${Field} label="State" type="choice" options=${STATES} value=${values.in_state} onValue=${set("in_state")} />
-          <${Field} label="Subscriber" placeholder="name or URL" value=${values.subscriber} onValue=${set("subscriber")} />
+          <${Field} label="Subscriber" placeholder="shop" value=${values.subscriber} onValue=${set("subscriber")} />
           <${Field} label="Type" placeholder="order:new" value=${values.type} onValue=${set("type")} />
           <${Field} label="From" type="datetime-local" value=${values.from} onValue=${set("from")} />
           <${Field} label="To" type="datetime-local" value=${values.to} onValue=${set("to")} />
@@ -40,10 +40,10 @@ export function Events({ query }) {
       <${Fragment}>
         <${Messages} label="Messages" rows=${told.events} empty=${told.after ? "None until there." : "No such message in the last week."} after=${() => page.reload({ quietly: true })} />
         ${told.looked_back_to && !told.events.length && html`<div class="inside"><${Notice}>Looked back to ${new Date(told.looked_back_to).toLocaleString()}.<//></div>`}
-        <nav class="inside actions" aria-label="Older and newer">
+        ${(after || told.after) && html`<nav class="inside actions" aria-label="Older and newer">
           ${after && html`<button type="button" onClick=${() => go("events", { ...query, after: "" })}>Newest</button>`}
           ${told.after && html`<button type="button" onClick=${() => go("events", { ...query, after: told.after })}>Older</button>`}
-        </nav>
+        </nav>`}
       <//>
     <//>`}<//>
   <//>`;

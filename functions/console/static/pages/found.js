@@ -51,7 +51,7 @@ export function Again({ messages, after, name = "Send again" }) {
 export function Messages({ label, rows, empty, after, first = [] }) {
   return html`<${Table} label=${label} rows=${rows} keyed=${(one) => `${one.kind} ${one.queue ?? one.application ?? one.topic} ${one.message_id}`} empty=${empty} columns=${[
     ...first,
-    ["Message", (one) => html`<a class="name" href=${LINK[one.kind](one)}>${one.type || one.message_id}</a>`],
+    ["Message", (one) => html`<a class=${one.type ? "name" : "name id"} href=${LINK[one.kind](one)}>${one.type || one.message_id}</a>`],
     ["Of", (one) => html`<span class="name">${OF[one.kind](one)}${one.field ? `, ${one.field}` : ""}</span>`],
     ["State", (one) => (one.deliveries.length ? html`<span class="stack">${one.deliveries.slice(0, 5).map((each) => html`<span>${each.subscriber_name && html`${shorten(each.subscriber_name, 40)} `}<${Badge} state=${each.state} /></span>`)}${one.deliveries.length > 5 && html`<span>and ${one.deliveries.length - 5} more</span>`}</span>` : html`<${Badge} state=${one.state} />`)],
     ["What it says", (one) => html`<span class="mono">${shorten(one.excerpt, 120)}</span>`],
