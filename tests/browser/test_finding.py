@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from playwright.sync_api import expect
-from tests.browser.console import Console
+from tests.browser.console import PHONE, Console
 from tests.stack.endpoints import Recorder
 from tests.stack.project import until
 
@@ -69,6 +69,25 @@ def test_an_order_is_found_by_its_number_and_sent_again_with_three_clicks(consol
     page.get_by_label("Name or id").fill("nothing")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("No such message in the last week.")).to_be_visible()
+
+
+def test_the_filter_of_events_takes_one_row_and_on_a_phone_only_its_name(console: Console) -> None:
+    page = console.page
+    # When events are shown on a wide page, then all fields of the filter are in one row, at their names' width
+    console.open("events")
+    filters = page.get_by_role("search", name="Events")
+    expect(filters.get_by_label("To")).to_be_visible()
+    tops = {each.bounding_box()["y"] for each in filters.locator("input, select").all()}  # type: ignore[index]
+    assert len(tops) == 1
+    # When they are shown on a phone, then the fields take no room until they are asked for
+    page.set_viewport_size(PHONE)
+    page.reload()
+    folded = page.get_by_text("Filter", exact=True)
+    expect(folded).to_be_visible()
+    expect(filters).to_be_hidden()
+    folded.click()
+    expect(filters.get_by_label("To")).to_be_visible()
+    assert (console.too_wide(), console.violations()) == (False, [])
 
 
 def test_today_counts_every_queue_with_few_requests(console: Console, recorder: Recorder) -> None:
