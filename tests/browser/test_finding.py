@@ -77,7 +77,7 @@ def test_the_filter_of_events_takes_one_row_and_on_a_phone_only_its_name(console
     console.open("events")
     filters = page.get_by_role("search", name="Events")
     expect(filters.get_by_label("To")).to_be_visible()
-    tops = {each.bounding_box()["y"] for each in filters.locator("input, select").all()}  # type: ignore[index]
+    tops = {each.bounding_box()["y"] for each in filters.locator("input, select").all()}
     assert len(tops) == 1
     # When they are shown on a phone, then the fields take no room until they are asked for
     page.set_viewport_size(PHONE)
