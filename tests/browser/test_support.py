@@ -124,7 +124,7 @@ def test_the_same_on_a_phone_with_a_hub_that_is_busy_for_a_moment(
         assert (left, console.too_wide(), console.violations()) == ([], False, [])
         # And an order that went to an application is found in the same way
         page.goto(f"{console.link('search')}?id=4712")
-        expect(page.get_by_role("region", name="Found")).to_contain_text("Application app_")
+        expect(page.get_by_role("region", name="Found")).to_contain_text("Application acme")
 
 
 def test_what_happened_is_found_in_the_records_of_the_past(
