@@ -14,6 +14,7 @@ import pytest
 from local.iam import Need
 from simulation.roles import roles
 from tests.contract.samples import first, message
+from tests.fakes.large_bodies import large_text
 from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock, whole
 from tests.functions.test_engine import PROJECT
 from tests.template.cloudformation import deployed
@@ -29,7 +30,7 @@ from pushhub.engine.store._delivery_items import encode_delivery
 from pushhub.runtime.hub import start
 from pushhub.web.audit import audit
 
-LARGE = "L" * 20_000
+LARGE = large_text(20_000)
 
 
 @dataclass

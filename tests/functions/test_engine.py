@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeClock
+from tests.fakes.large_bodies import large_body
 from tests.functions.conftest import ROOT, Context, Functions, Sink, as_json, turn_clock, whole
 
 from pushhub.base.errors import Unavailable
@@ -59,12 +60,12 @@ def post(*bodies: bytes) -> list[str]:
 def test_a_message_travels_from_the_stream_to_its_subscriber(functions: Functions, sink: Sink) -> None:
     # Given an accepted message, one small and one with a claim-checked body
     a_push_queue(sink.url)
-    ids = post(b"caf\xc3\xa9 \xff", b"L" * 20_000)
+    ids = post(b"caf\xc3\xa9 \xff", large_body(20_000))
     # When the stream hands them to dispatch, and SQS the orders to push
     assert as_json(functions.invoke("dispatch", functions.stream_event())) == {"batchItemFailures": []}
     assert as_json(functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL"))) == {"batchItemFailures": []}
     # Then the subscriber has the exact bytes
-    assert sorted(body for _, body in sink.received) == sorted([b"caf\xc3\xa9 \xff", b"L" * 20_000])
+    assert sorted(body for _, body in sink.received) == sorted([b"caf\xc3\xa9 \xff", large_body(20_000)])
     assert {headers["Iron-Message-Id"] for headers, _ in sink.received} == set(ids)
     assert whole().engine.ports.config.total(PROJECT, "aaaaaaaaaaaa") == 2
 

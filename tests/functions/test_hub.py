@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.fakes.large_bodies import large_text
 from tests.functions.conftest import Functions, as_json, turn_clock, whole
 from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import run_and_check
@@ -59,7 +60,7 @@ def test_a_hub_message_through_all_functions_each_allowed_what_it_does(functions
         sign_up = {"parameters": {"api_key": "k" * 20}, "enabled": ["import", "later"]}
         run_and_check(functions, "control", request(token, "POST", f"/integrations/{made['id']}/signup", sign_up))
         # When a large message is pushed, routed, delivered, and polled
-        message = {"message": "order:new", "payload": {"number": "R1", "text": "L" * 20_000}}
+        message = {"message": "order:new", "payload": {"number": "R1", "text": large_text(20_000)}}
         run_and_check(functions, "ingest", request(token, "POST", "/messages", message))
         seen: set[str] = set()
         for name, queue in (("push", "ROUTE_QUEUE_URL"), ("poll", "POLL_QUEUE_URL")):

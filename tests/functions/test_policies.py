@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cloud import aws_services as aws
+from tests.fakes.large_bodies import large_body
 from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock, whole
 from tests.functions.test_engine import PROJECT, a_push_queue, post
 
@@ -38,7 +39,7 @@ def test_the_engine_is_allowed_what_it_does(functions: Functions, sink: Sink, re
     # Given messages of both kinds, a subscriber that fails, and a fan-out into a pull queue
     a_push_queue(sink.url, retries=1, retries_delay=retries_delay)
     sink.status = 500
-    post(b"x", b"L" * 20_000)
+    post(b"x", large_body(20_000))
     event = functions.stream_event()
     # When each function does its part, then its role allows every call
     run_and_check(functions, "dispatch", event)

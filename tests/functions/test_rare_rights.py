@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.samples import first
+from tests.fakes.large_bodies import large_body, large_text
 from tests.functions.conftest import Functions, Sink, whole
 from tests.functions.test_engine import PROJECT, a_push_queue, post
 from tests.functions.test_hub import a_store, request
@@ -32,7 +33,7 @@ from pushhub.notifications.store.websocket_management import ApiGatewaySockets
 from pushhub.notifications.wire.frames import UNSUBSCRIBE
 from pushhub.webhooks.model.portal_frame import PortalFrame
 
-LARGE = b'{"number": "R1", "text": "' + b"L" * 20_000 + b'"}'
+LARGE = b'{"number": "R1", "text": "' + large_body(20_000) + b'"}'
 """A body that goes by way of the bodies bucket."""
 
 
@@ -116,7 +117,7 @@ def test_a_queues_subscriber_may_be_a_topic_with_several_consumers(
 
 def test_control_takes_a_large_message_of_the_hub_too(functions: Functions) -> None:
     """A path of ingest's may reach it (:mod:`tests.functions.test_hub`)."""
-    message = {"message": "order:new", "payload": {"text": "L" * 20_000}}
+    message = {"message": "order:new", "payload": {"text": large_text(20_000)}}
     run_and_check(functions, "control", request(a_store(), "POST", "/messages", message))
     assert "PutObject" in {each.operation for each in functions.calls}
 
