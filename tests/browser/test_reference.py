@@ -61,7 +61,8 @@ def test_the_reference_is_light_and_asks_nobody_else(stack: RunningStack, consol
     sizes = [int(each.headers["content-length"]) for each in answers]
     assert 200_000 < sum(sizes) <= MOST_TRANSFERRED
     assert all(each.startswith(stack.base_url) for each in console.asked)
-    assert len(console.asked) <= 6
+    # A browser may fetch the icon of its tab again.
+    assert len({*console.asked}) <= 6
 
 
 def test_the_reference_has_no_violations_in_the_dark_on_a_phone(
