@@ -68,10 +68,10 @@ def _flow(item: Item, project: str) -> object:
 
 
 def _values(item: Item, project: str) -> object:
-    from pushhub.engine.store.dynamodb_catalogue import _numbers  # noqa: PLC0415
+    from pushhub.engine.store.dynamodb_catalogue import message_numbers  # noqa: PLC0415
 
     del project
-    return _numbers(item, 0)
+    return message_numbers(item, 0)
 
 
 def _backlog(item: Item, project: str) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,9 +10,6 @@ from ..answers import fields, section
 from ..dry import changes
 from ..framework import Group
 from ..hub import HubOptions
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.group(cls=Group)

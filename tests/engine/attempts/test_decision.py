@@ -10,7 +10,7 @@ import pytest
 from tests.contract.samples import message
 
 from pushhub.engine.attempts import decision
-from pushhub.engine.attempts.decision import Ask, Decision, End, Leave, Progress, Skip, decide, void
+from pushhub.engine.attempts.decision import Ask, Decision, End, Leave, Progress, Skip, begin, decide
 from pushhub.engine.attempts.job import Job
 from pushhub.engine.model.delivery import Delivery, DeliveryState, Step, ask_for_try, opening
 from pushhub.engine.model.flow import Limits
@@ -166,8 +166,10 @@ def test_an_order_that_comes_behind_another_looks_again_when_that_one_must_be_ov
     ],
 )
 def test_a_message_whose_queue_is_gone_is_owed_to_nobody(queue: Queue | None, reason: str) -> None:
-    assert void(a_message(), queue) == End(state=DeliveryState.CANCELLED, reason=reason)
-    assert void(a_message(), a_queue(cleared_at=NOW - 1001)) is None
+    received = a_job().received
+    assert begin(received, a_message(), queue, looked_up_at=NOW) == End(state=DeliveryState.CANCELLED, reason=reason)
+    # And one that was cleared before it came has it
+    assert isinstance(begin(received, a_message(), a_queue(cleared_at=NOW - 1001), looked_up_at=NOW), Job)
 
 
 def test_what_is_decided_reads_no_clock_and_no_store() -> None:

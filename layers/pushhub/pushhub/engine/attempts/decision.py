@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.flow import Terms
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue, Subscriber
+    from pushhub.engine.model.received import Received
 
 MANUAL_HEAD_START_MS = 60_000
 """How long a manual try is left to its own order, before another order of the delivery makes it."""
@@ -105,13 +106,18 @@ class Progress:
     leased: bool = False
 
 
-def void(message: Message, queue: Queue | None) -> End | None:
-    """How a delivery ends because its queue, as it is now, was deleted, made again or cleared; None if it was not."""
+def begin(received: Received, message: Message, queue: Queue | None, *, looked_up_at: int) -> Job | End:
+    """The work on a message's delivery by its queue as it is now; or how the delivery ends, because the queue was
+    deleted, made again or cleared.
+
+    Args:
+        looked_up_at: When the queue was looked up, epoch milliseconds.
+    """
     if queue is None or queue.push is None or queue.uid != message.queue_uid:
         return End(state=DeliveryState.CANCELLED, reason="queue_deleted")
     if message.accepted_at <= queue.cleared_at:
         return End(state=DeliveryState.CANCELLED, reason="queue_cleared")
-    return None
+    return Job(received=received, message=message, queue=queue, push=queue.push, terms=None, looked_up_at=looked_up_at)
 
 
 def decide(job: Job, delivery: Delivery, progress: Progress, *, now: int, remaining_ms: int) -> Decision:

@@ -14,7 +14,7 @@ from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.verdict import Verdict
 from pushhub.engine.attempts.circuits import Gate
-from pushhub.engine.attempts.decision import Ask, End, Leave, Progress, Skip, decide, void
+from pushhub.engine.attempts.decision import Ask, End, Leave, Progress, Skip, begin, decide
 from pushhub.engine.attempts.job import Job, MayAsk, after_the_other, longest_ms, look_again, when_settled
 from pushhub.engine.attempts.made_attempt import MadeAttempt
 from pushhub.engine.attempts.traces import span_of
@@ -139,19 +139,10 @@ class Deliver(Component):
         delivery = stored or opening(message, received.order.key.subscriber_id)
         looked_up_at = self.clock.now()
         queue = self._queue(received, message)
-        end = void(message, queue)
-        if end is not None or queue is None or queue.push is None:
-            return self._end(message, delivery, end or End(state=DeliveryState.CANCELLED))
-        job = Job(
-            received=received,
-            message=message,
-            queue=queue,
-            push=queue.push,
-            terms=terms,
-            looked_up_at=looked_up_at,
-            may_ask=may_ask,
-        )
-        return self._carry_on(job, delivery, remaining_ms)
+        job = begin(received, message, queue, looked_up_at=looked_up_at)
+        if isinstance(job, End):
+            return self._end(message, delivery, job)
+        return self._carry_on(replace(job, terms=terms, may_ask=may_ask), delivery, remaining_ms)
 
     def _carry_on(self, job: Job, begun: Delivery, remaining_ms: Callable[[], int]) -> Following:
         """Attempt as long as something is due: a unicast round asks one subscriber after another without a pause."""

@@ -6,16 +6,12 @@ Items expire by TTL once nobody can ask for their hour any more.
 from __future__ import annotations
 
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from pushhub.cloud.table import Item, TableStore, numbers
 from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.activity import Activity, SubscriberActivity
 from pushhub.engine.store._hours import add_to_hour, hours
-
-if TYPE_CHECKING:
-    pass
-
 
 Counts = TypeVar("Counts", Activity, SubscriberActivity)
 

@@ -109,7 +109,7 @@ class DynamoDBCatalogue(TableStore):
             for item in self._table.items(
                 KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(partition)}
             ):
-                if _begins(item["sk"]["S"], before) and (found := _numbers(item, wanted)):
+                if _begins(item["sk"]["S"], before) and (found := message_numbers(item, wanted)):
                     numbers.setdefault(item["sk"]["S"], set()).update(found)
         lists = (
             (_highest(name), self._of_chunk(project_id, day.number, name, numbers[name])) for name in _newest(numbers)
@@ -193,7 +193,7 @@ def decode_seen(item: Item) -> Sequence[Seen]:
 
 
 @decodes
-def _numbers(item: Item, wanted: int) -> set[int]:
+def message_numbers(item: Item, wanted: int) -> set[int]:
     """The numbers of the messages with a digest."""
     values, sought = bytes(item["v"]["B"]), (wanted & 0xFFFFFF).to_bytes(3)
     found: set[int] = set()

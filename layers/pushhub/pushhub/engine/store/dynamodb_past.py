@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from pushhub.base import json_text
 from pushhub.base.times import iso_time
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.engine.model.past import PastQuery
-
-if TYPE_CHECKING:
-    pass
 
 KEPT_S = 86_400
 """How long a search is remembered; what it found in S3 is kept for as long."""

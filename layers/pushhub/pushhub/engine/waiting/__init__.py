@@ -1,1 +1,1 @@
-"""What waits longer than a queue hides it, and what fell out of the queues."""
+"""What waits longer than a queue hides it, what fell out of the queues, and how subscribers are doing by that."""

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import TableStore, number
 from pushhub.notifications.model.request import REPEATABLE_MS, PublishRequest
 from pushhub.notifications.store._items import decode_request, encode_request
-
-if TYPE_CHECKING:
-    pass
 
 
 class DynamoDBRequestStore(TableStore):

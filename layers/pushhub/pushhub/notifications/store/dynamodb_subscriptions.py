@@ -4,8 +4,6 @@ and found by their id through a second item.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import TableStore, text
@@ -17,9 +15,6 @@ from pushhub.notifications.store._items import (
     subscription_key,
     subscription_prefix,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class DynamoDBSubscriptionStore(TableStore):
