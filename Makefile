@@ -25,7 +25,6 @@ PYTHON := $(VENV)/bin/python
 
 export PYTHONPATH := layers/pushhub:.
 export PUSHHUB_EMULATOR := $(abspath $(EMULATOR_VENV)/bin/python)
-export PYTHONDONTWRITEBYTECODE := 1
 
 # A file's tests in one process. A process that died (pyproject.toml: faulthandler_timeout) is not begun again with the same test.
 IN_TWO := -n 2 --dist loadfile --max-worker-restart 0
@@ -36,8 +35,7 @@ LONG := browser contract exhaustive functions glue local operating sam simulatio
 UNIT := $(addprefix tests/,$(filter-out $(LONG) paths fakes __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))))
 # Rules, shapes and descriptions: what a slip breaks first, in seconds.
 FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/notifications/wire tests/template tests/web/test_callers.py
-# Tests in the processes of pytest alone write their bytecode, which half of the time to collect them went into.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(PYTHON) -m pytest -q
+PYTEST := $(PYTHON) -m pytest -q
 
 .DEFAULT_GOAL := help
 .PHONY: help docker check style simulate run up down clean status project report-upload logs rights test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
@@ -128,7 +126,7 @@ test-browser: environments browser-environment ## tests of the console in Debian
 .PHONY: audit
 audit: python ## known weaknesses of every locked package, as PyPI lists them; fails if one could not be asked for
 	@$(SYSTEM_PYTHON) local/environment.py $(AUDIT_VENV) requirements/audit.txt
-	@failed=0; for lock in layers/pushhub/requirements.txt requirements/*.txt; do echo "$$lock:"; \
+	@failed=0; for lock in layers/*/requirements.txt requirements/*.txt; do echo "$$lock:"; \
 		$(AUDIT_VENV)/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r "$$lock" || failed=1; done; exit $$failed
 
 simulate: environments ## faults on the real code in virtual time: make simulate SEED=1 SEEDS=10 WORLD=all HOURS=6 (docs/simulation.md)

@@ -28,13 +28,21 @@ def run(name: str, command: list[str]) -> int:
     # What a shell runs in the background would ignore Ctrl-C, with all its children; some tests send them that.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    # What make lets its children share (its jobs) is passed on.
-    part = subprocess.Popen(command, close_fds=False)  # noqa: S603 (the Makefile's)
+    part: subprocess.Popen[bytes] | None = None
+    given_up = False
 
     def give_up(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001 (as signal wants it)
-        part.terminate()
+        nonlocal given_up
+        given_up = True
+        if part is not None:
+            part.terminate()
 
+    # Before there is a command: one that has begun must not be left alone by a signal that comes at once.
     signal.signal(signal.SIGTERM, give_up)
+    # What make lets its children share (its jobs) is passed on.
+    part = subprocess.Popen(command, close_fds=False)  # noqa: S603 (the Makefile's)
+    if given_up:
+        part.terminate()
     status = part.wait()
     _reap()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -396,6 +396,7 @@ def set_up(urls: dict[str, str]) -> None:
             "POWERTOOLS_SERVICE_NAME": "bench",
             "PULSED_TABLES": f"{aws.MESSAGES_TABLE},{aws.PULL_TABLE},backlogs",
             "SET_ASIDE_QUEUES": ",".join([urls["DISPATCH_FAILURES_URL"]] * set_aside),
+            "BRISK_QUEUES": ",".join([urls["PUSH_QUEUE_URL"]] * 4),
             "CROWDED_QUEUES": ",".join(urls[each] for each in ("RETRY_QUEUE_URL", "SLOW_QUEUE_URL", "POLL_QUEUE_URL")),
             **urls,
         }

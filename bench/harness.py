@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+FIGURES = Path("docs/figures")
 
 
 class Page:
@@ -25,6 +26,8 @@ class Page:
     Args:
         title: Heading.
         about: What is measured and how (a module's docstring).
+        saved: Name of its page in ``docs/figures``, which is written unless ``--save`` names another; None to write one
+            only then.
         options: By name the default, or the type of what has none. A list takes several values, False is a switch.
 
     Attributes:
@@ -32,13 +35,14 @@ class Page:
         load: Processes that wanted to run before it began, on average of a minute.
     """
 
-    def __init__(self, title: str, about: str | None, **options: Any) -> None:
+    def __init__(self, title: str, about: str | None, *, saved: str | None = None, **options: Any) -> None:
         self._title, self._about = title, (about or "").strip()
         self._parts: list[str] = []
         self.load = os.getloadavg()[0]
         parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-        for name, default in {"save": Path, **options}.items():
-            more: dict[str, Any] = {"type": type(default), "default": default}
+        place = FIGURES / saved if saved else Path
+        for name, default in {"save": place, **options}.items():
+            more: dict[str, Any] = {"type": Path if name == "save" else type(default), "default": default}
             if default is False:
                 more = {"action": "store_true"}
             elif isinstance(default, type):

@@ -35,6 +35,7 @@ CLIENTS = {
     "notify": ["dynamodb", "sqs", "kms", "apigatewaymanagementapi"],
     "past": ["dynamodb"],
     "console": [],
+    "transform": [],
 }
 """The clients that each function makes at its start (tests/functions/test_cold_start.py); boto3 alone where there are
 none.

@@ -11,11 +11,15 @@ too: that says how records, metrics, the nightly report and searches grow with m
 Bodies of 2 KB and 6 KB are those of bench/webhook_bodies.py with a dictionary that does not know their sender
 (docs/figures/bodies.md); those of 0.4 KB are too small to be compressed.
 
+Events of a stream are posted one at a time, kept for their 90 days, and read by a sink in full batches: a sink that
+waits for more (``maxWaitSecs``) puts the orders off by which it reads, which costs as much as a failed attempt does.
+
 At rest means without any message. Counted from the template with its defaults: alarms beyond the ten that are free,
 keys, receives of the queues that start functions (Lambda reads each with five long polls of 20 seconds),
 the delivery report (two workers, four minutes) on one night of 28, sweep's look at the records on the others, and what
 the runs by the clock call and take, metered on empty tables over an hour; wake's pulses among them, each of which is a
-run of records. With messages, the report is made each night, and the schedule's shards are read one by one (0146).
+run of records. With messages, the report is made each night, and the schedule's shards are read one by one
+(docs/decisions/retries.md).
 
 Of what every account has free each month, without an end, ten alarms, ten metrics and 100 GB of data out are left out,
 and nothing else: the first million requests of SQS and of Lambda, 400,000 GB-seconds and 5 GB of logs would make a hub
@@ -26,6 +30,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -40,14 +45,19 @@ from tests.notifications.store import aws_notifications
 from tests.template.cloudformation import deployed
 
 from bench.cost import (
+    BODY,
+    ENDPOINT_MS,
     MANY,
     MANY_SUBSCRIBERS,
     SIZES,
     Account,
     Bench,
     bench,
+    gateway_event,
+    keep,
     least,
     of_size,
+    push,
     queued,
     run,
     scan,
@@ -63,6 +73,7 @@ from pushhub.engine.records.nights import GRACE_MS, LONGEST_MS
 from pushhub.engine.store.aws_nights import DECIDED
 from pushhub.engine.store.dynamodb_pulses import DynamoDBPulses
 from pushhub.engine.store.s3_records import S3RecordStore
+from pushhub.webhooks.streams.events import DUE_MS
 
 FREE_ALARMS = 10
 POLLERS = 5
@@ -86,6 +97,8 @@ SHOWN = (SMALL, *SIZES)
 MODULE = ROOT / "cli/counted_units.py"
 MEASURED_S = 3_600
 """How long runs by the clock are measured."""
+STREAM_BATCHES, EVENTS, TENS = (1, 10, 100), 400, 10
+"""Events in a batch of a sink; how many are posted; and orders in a run of dispatch and of push."""
 CLOCK = {"wake": 60, "notify": 60, "sweep": 3_600}
 """Seconds between runs by the clock."""
 
@@ -264,6 +277,56 @@ def of_records(made: Bench, full: Account) -> tuple[dict[str, float], dict[str, 
     return alone, {name: count for name, count in sorted(each_change.items()) if count}, largest
 
 
+def streams(made: Bench) -> tuple[dict[int, dict[str, float]], dict[int, dict[str, float]]]:
+    """Units of an event of a stream with one sink, and what of them is push's, as for each further sink: by events in a
+    batch.
+    """
+    events, sinks = {}, {}
+    for size in STREAM_BATCHES:
+        account = read_by(made, size)
+        events[size] = of_messages(account)
+        sinks[size] = {name: count / EVENTS for name, count in sorted(account.units["push"].items()) if count}
+        print(f"streams, {size} in a batch", flush=True)
+    return events, sinks
+
+
+def read_by(made: Bench, size: int) -> Account:
+    """Post events to a new stream, one at a time, and have a sink read them in full batches."""
+    hub, account, spare = made.hub, Account(messages=EVENTS), Account(messages=1)
+
+    def asked(path: str, body: object, account: Account = spare) -> Any:
+        answer = hub.invoke(account, "control", gateway_event(f"/api/v1/stream{path}", body, f"Bearer {made.token}"))
+        assert answer["statusCode"] in (201, 202), answer
+        return json.loads(answer["body"])
+
+    stream = asked("", {"name": "Orders"})["id"]
+    config = {"url": f"http://127.0.0.1:{made.port}/in"}
+    asked(f"/{stream}/sink", {"type": "http", "config": config, "batchSize": size, "maxWaitSecs": 0})
+    for _ in range(EVENTS):
+        asked(f"/{stream}/events", {"events": [{"eventType": "order.paid", "payload": BODY}]}, account)
+        account.add("ingest", http_api_request=1)
+    items = [each for each in scan(hub.dynamodb) if each["kind"]["S"] == "message"]
+    for start in range(0, EVENTS, TENS):
+        records = [{"dynamodb": {"NewImage": item}} for item in items[start : start + TENS]]
+        hub.invoke(account, "dispatch", {"Records": records})
+    # Its orders are given to runs when all events are there. Those that wait for others that read are put off.
+    time.sleep(DUE_MS / 1000)
+    states: Counter[str] = Counter()
+    for _ in range(20):
+        for queue in ("PUSH_QUEUE_URL", "SLOW_QUEUE_URL", "RETRY_QUEUE_URL"):
+            push(hub, account, {"PUSH_QUEUE_URL": made.urls[queue]}, push_ms=ENDPOINT_MS, pushed=TENS)
+        stored = scan(hub.dynamodb)
+        states = Counter(each["state"]["S"] for each in stored if each["kind"]["S"] == "delivery")
+        if states["delivered"] == EVENTS:
+            break
+        time.sleep(1)
+    keep(hub, account)
+    assert states == {"delivered": EVENTS}, f"{states}: the machine is too busy"
+    for each in stored:
+        hub.dynamodb.delete_item(TableName=MESSAGES_TABLE, Key={"pk": each["pk"], "sk": each["sk"]})
+    return account
+
+
 TYPES = {
     "PRICES": "dict[str, float]",
     "AT_REST": "list[tuple[str, str, float]]",
@@ -274,6 +337,8 @@ TYPES = {
     "RECORDS_RUN": "dict[str, float]",
     "RECORDS_CHANGE": "dict[str, float]",
     "LARGE_CHANGES": "int",
+    "STREAM_EVENTS": "dict[int, dict[str, float]]",
+    "STREAM_SINKS": "dict[int, dict[str, float]]",
 }
 """What is written, and its type."""
 
@@ -294,7 +359,7 @@ def main() -> None:
         with bench() as made, aws_notifications.dynamodb():
             os.environ["BACKLOGS_TABLE"] = aws_notifications.BACKLOGS_TABLE
             write(measured(made, page.options.rounds))
-    page.tell(*told())
+    page.tell(*told(), *ways())
     page.save()
 
 
@@ -309,6 +374,7 @@ def measured(made: Bench, rounds: int) -> dict[str, object]:
     messages, full = by_size(made, rounds)
     subscribers = further(made, messages[FURTHER_OF])
     run_of_records, change, largest = of_records(made, full[SHOWN.index(FURTHER_OF)])
+    events, sinks = streams(made)
     return {
         "PRICES": dict(PRICES),
         "AT_REST": [(name, count, round(dollars, 4)) for name, count, dollars in idle],
@@ -319,7 +385,41 @@ def measured(made: Bench, rounds: int) -> dict[str, object]:
         "RECORDS_RUN": run_of_records,
         "RECORDS_CHANGE": change,
         "LARGE_CHANGES": largest,
+        "STREAM_EVENTS": events,
+        "STREAM_SINKS": sinks,
     }
+
+
+def ways() -> Iterator[str]:
+    """The table of what a message costs besides, by where it came from, what is done to it, and where it goes."""
+    from cli.reckoning import SINKS, Month, bill  # noqa: PLC0415
+
+    def dollars(month: Month) -> float:
+        [found] = [each.dollars for each in bill(month) if each.part in OF_WAYS or each.part.startswith("sinks, ")]
+        return found
+
+    yield "## Sinks, sources, transformations: dollars a million, besides what any message costs"
+    rows = [
+        [f"a sink: {kind}", *(f"{dollars(Month(10**6, sink=kind, together=each)):.3f}" for each in (1, 10))]
+        for kind in SINKS
+    ]
+    rows += [
+        ["an event of a source", f"{dollars(Month(10**6, sourced=1)):.3f}", ""],
+        ["a transformation", f"{dollars(Month(10**6, transformed=1)):.3f}", ""],
+    ]
+    yield table(["", "alone", "in tens"], rows)
+    yield "## Events of a stream: dollars a million of 0.4 KB, in full batches, without records"
+    rows = []
+    for sink, sinks in (("http", 1), ("http", 2), ("s3", 1), ("kinesis", 1)):
+        kind = "" if sink == "http" else sink
+        months = [Month(10**6, SMALL, sinks, sink=kind, together=each, stream=True) for each in STREAM_BATCHES]
+        whole = [sum(each.dollars for each in bill(month) if OF_STREAMS.match(each.part)) for month in months]
+        rows.append([f"{sinks} {sink}", *cells(".2f", *whole)])
+    yield table(["sinks", *(f"{each} in a batch" for each in STREAM_BATCHES)], rows)
+
+
+OF_STREAMS = re.compile("messages|further deliveries|sinks, ")
+OF_WAYS = ("events of sources", "transformations")
 
 
 def in_full(size: int, rate: int) -> float:

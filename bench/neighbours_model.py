@@ -24,7 +24,6 @@ from typing import Any
 
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked, Reply
-from simulation.functions import Environment
 from simulation.scheduler import SECOND
 from simulation.template import Stack, stack
 from simulation.weather import Weather
@@ -50,13 +49,13 @@ class Seen:
     at: dict[str, int] = field(default_factory=dict)
     times: int = 0
 
-    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
+    def asked(self, request: PushRequest, environment: str) -> tuple[Asked, Reply]:
         """A request."""
         now = self.account.scheduler.now
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.at.setdefault(headers["iron-message-id"], now)
         self.times += 1
-        seen = Asked(now, headers, b"", headers["iron-message-id"], environment.name)
+        seen = Asked(now, headers, b"", headers["iron-message-id"], environment)
         return seen, Reply(takes=10_000 * SECOND if self.hangs else self.takes_ms * 1_000)
 
 

@@ -179,7 +179,13 @@ def measured(peer: Any, target: Endpoint, options: argparse.Namespace) -> list[s
 
 def main() -> None:
     """Measure, print, save."""
-    chosen = {"redis": "redis-server", "messages": 1_000, "seconds": 10.0, "only": "", "without_kills": False}
+    chosen: dict[str, Any] = {
+        "redis": "redis-server",
+        "messages": 1_000,
+        "seconds": 10.0,
+        "only": "",
+        "without_kills": False,
+    }
     page = Page("The hub beside Celery and Dramatiq", __doc__, **chosen)
     options, rows = page.options, []
     before = f"The machine's load before was {page.load:.1f} (2 cores; others worked beside)."

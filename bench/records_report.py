@@ -1,13 +1,15 @@
 """The delivery report measured: its stages, how its time grows, its memory, against Spark's floor.
 
-    .venv-glue/bin/python -m bench.records_report --sizes 1000000 10000000 --save docs/figures/records.md
+    .venv-glue/bin/python -m bench.records_report --sizes 100000 1000000 10000000
+    .venv-glue/bin/python -m bench.records_report --sizes 650000 --days 1
 
 Each run is a process of its own over the same generated files (bench/records_generate.py): two threads and 2 GB of
 heap. *Floor*: Spark reads the same columns of the same files and does nothing with them. *Again*: the job a second
 time, over what the first has left, a day later. *DuckDB* reads the same columns, writes them as Parquet, and counts
 lives and attempts by subscriber and hour, which is a part of what the job does. The runs take turns, and the fastest of
-each counts. The job must arrive at the generator's own counts. CPU is counted beside the clock because the
-machine is shared. Memory is the peak of the resident set of the JVM.
+each counts. The job must arrive at the generator's own counts. CPU is counted beside the clock: that of Java, of what
+it starts, and of the Python process that counts and draws. Memory is the peak of the resident set of the JVM. *Jobs*
+are Spark's.
 """
 
 from __future__ import annotations
@@ -36,16 +38,16 @@ THREADS = 2
 
 ENGINES = (("floor", "Spark floor"), ("job", "the job"), ("again", "the job again"), ("duckdb", "DuckDB"))
 
-FLOORS = 4
-"""How many times as long as the floor the job may take."""
+AIMS = ((300_000, 2.5), (3_000_000, 3.0), (10**9, 2.0))
+"""How many times the floor's CPU the job may take, over so many records at most."""
 
 LINEAR = 0.15
 """How much more than its proportional share of time a larger input may take."""
 
 
-def run_spark_floor(records: Path, _: Path) -> dict[str, Any]:
+def run_spark_floor(records: Path, _: Path, __: int) -> dict[str, Any]:
     """Read every column of every record; do nothing."""
-    spark = spark_session()
+    spark = spark_session(records)
     from glue_jobs.delivery_report.schema import RAW  # noqa: PLC0415 (Java first)
 
     started = time.monotonic()
@@ -94,19 +96,19 @@ def checked(made: dict[str, Any], truth: dict[str, int]) -> None:
         raise SystemExit(f"counted {made['counted']}, conserved: {made['conserved']}; but it is {expected}")
 
 
-def run_job(records: Path, out: Path) -> dict[str, Any]:
-    """The job over a week."""
-    made = report_of(spark_session(), records, out, days=DAYS, now=NOW)
+def run_job(records: Path, out: Path, days: int) -> dict[str, Any]:
+    """The job over these days."""
+    made = report_of(spark_session(records), records, out, days=days, now=NOW)
     files = [each.stat().st_size for each in (out / "curated" / "records").rglob("*.parquet")]
     return {**made, "files": len(files), "parquet_bytes": sum(files)}
 
 
-def run_again(records: Path, out: Path) -> dict[str, Any]:
-    """The job over the same week on the next day."""
-    return report_of(spark_session(), records, out, days=DAYS, now=NOW + timedelta(days=1))
+def run_again(records: Path, out: Path, days: int) -> dict[str, Any]:
+    """The job over the same days on the next day."""
+    return report_of(spark_session(records), records, out, days=days, now=NOW + timedelta(days=1))
 
 
-def run_duckdb(records: Path, out: Path) -> dict[str, Any]:
+def run_duckdb(records: Path, out: Path, _: int) -> dict[str, Any]:
     """What DuckDB takes to read every column, to keep the records, and to count lives and attempts."""
     import duckdb  # noqa: PLC0415 (as the others import theirs)
     from glue_jobs.delivery_report.schema import RAW  # noqa: PLC0415
@@ -135,35 +137,39 @@ def run_duckdb(records: Path, out: Path) -> dict[str, Any]:
     return {"seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "peak_mb": used.ru_maxrss / 1024}
 
 
-def spark_session() -> Any:
-    """Spark as the job uses it, with a fixed number of threads."""
+def spark_session(records: Path) -> Any:
+    """Spark as ``make report`` uses it over these records, with a fixed number of threads."""
     from glue_jobs.delivery_report.session import open_session  # noqa: PLC0415
-    from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
+    from glue_jobs.local_spark import settings_for, use_bundled_java  # noqa: PLC0415
 
     use_bundled_java()
-    return open_session(f"local[{THREADS}]")
+    return open_session(f"local[{THREADS}]", settings=settings_for(records))
 
 
 def spent(spark: Any) -> dict[str, float]:
-    """CPU seconds and peak memory of the JVM."""
+    """CPU seconds of the JVM, of what it started, and of this process, which counts and draws; peak memory of the JVM;
+    Spark's jobs.
+    """
     pid = spark._jvm.java.lang.ProcessHandle.current().pid()
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     (peak,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM")]
+    own = resource.getrusage(resource.RUSAGE_SELF)
     return {
-        "cpu": (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
+        "cpu": sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + own.ru_utime + own.ru_stime,
         "peak_mb": int(peak.split()[1]) / 1024,
+        "jobs": len(spark.sparkContext.statusTracker().getJobIdsForGroup()),
     }
 
 
 RUNS = {"floor": run_spark_floor, "job": run_job, "again": run_again, "duckdb": run_duckdb}
 
 
-def measure(name: str, records: Path, work: Path) -> dict[str, Any]:
+def measure(name: str, records: Path, work: Path, days: int) -> dict[str, Any]:
     """One run in a process of its own."""
     out = work / ("out-job" if name == "again" else f"out-{name}")
     if name != "again":
         shutil.rmtree(out, ignore_errors=True)
-    words = ["--run", name, "--records", str(records), "--out", str(out)]
+    words = ["--run", name, "--records", str(records), "--out", str(out), "--days", str(days)]
     command = [sys.executable, "-m", "bench.records_report", *words]
     made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     measured: dict[str, Any] = json.loads(made.stdout.splitlines()[-1])
@@ -174,14 +180,16 @@ def measure(name: str, records: Path, work: Path) -> dict[str, Any]:
     return measured
 
 
-def measure_size(size: int, work: Path, rounds: int) -> dict[str, Any]:
+def measure_size(size: int, work: Path, rounds: int, days: int) -> dict[str, Any]:
     """All runs over this many records, in turns, the fastest of each."""
     records = work / f"records-{size}"
     shutil.rmtree(records, ignore_errors=True)
-    print(f"{size:,} records", flush=True)
-    truth = generate(Plan(records=size, days=DAYS, last_day=LAST_DAY), records, processes=THREADS)
+    print(f"{size:,} records: generating them", flush=True)
+    started = time.monotonic()
+    truth = generate(Plan(records=size, days=days, last_day=LAST_DAY), records, processes=THREADS)
+    print(f"  generated in {time.monotonic() - started:.0f} s", flush=True)
     stored = sum(each.stat().st_size for each in records.rglob("*.json.gz"))
-    turns = [{name: measure(name, records, work) for name in RUNS} for _ in range(rounds)]
+    turns = [{name: measure(name, records, work, days) for name in RUNS} for _ in range(rounds)]
     measured = {name: min((turn[name] for turn in turns), key=lambda run: float(run["seconds"])) for name in RUNS}
     shutil.rmtree(records)
     for each in ("job", "again"):
@@ -203,7 +211,7 @@ def report(sizes: list[dict[str, Any]]) -> list[str]:
         ]
         for each in sizes
     ]
-    whole_head = ["records", "run", "seconds", "records/s", "x floor", "CPU s", "x floor (CPU)", "peak memory"]
+    whole_head = ["records", "run", "seconds", "records/s", "x floor", "CPU s", "x floor (CPU)", "peak memory", "jobs"]
     whole = [
         [
             f"{each['records']:,}",
@@ -214,6 +222,7 @@ def report(sizes: list[dict[str, Any]]) -> list[str]:
             f"{each[name]['cpu']:.0f}",
             f"{each[name]['cpu'] / each['floor']['cpu']:.2f}",
             f"{each[name]['peak_mb']:,.0f} MB",
+            str(each[name].get("jobs", "")),
         ]
         for each in sizes
         for name, title in ENGINES
@@ -242,10 +251,11 @@ def aims(sizes: list[dict[str, Any]]) -> str:
     for each in sizes:
         job, floor = each["job"], each["floor"]
         clock, cpu = job["seconds"] / floor["seconds"], job["cpu"] / floor["cpu"]
-        met = "met" if clock <= FLOORS else "missed"
+        aim = next(aim for most, aim in AIMS if each["records"] <= most)
+        met = "met" if cpu <= aim else "missed"
         lines.append(
-            f"- Within {FLOORS} x of the floor, {each['records']:,} records: {met}, {clock:.2f} x by the clock "
-            f"({cpu:.2f} x of the CPU)."
+            f"- Within {aim} x of the floor's CPU, {each['records']:,} records: {met}, {cpu:.2f} x "
+            f"({clock:.2f} x by the clock)."
         )
     if len(sizes) > 1:
         small, large = sizes[0], sizes[-1]
@@ -287,14 +297,21 @@ def growth(small: dict[str, Any], large: dict[str, Any]) -> str:
 def main() -> None:
     """Command line. With ``--run`` one run over ``--records``, for the process that measures it."""
     aside = {"run": "", "records": Path, "out": Path}
-    page = Page("The delivery report, measured", __doc__, sizes=[1_000_000], rounds=1, work=Path, **aside)
+    one_day = "--days" in sys.argv and sys.argv[sys.argv.index("--days") + 1] == "1"
+    title, saved = (
+        ("The delivery report over one day, measured", "records-one-day.md")
+        if one_day
+        else ("The delivery report, measured", "records.md")
+    )
+    page = Page(title, __doc__, saved=saved, sizes=[1_000_000], days=DAYS, rounds=1, work=Path, **aside)
     options = page.options
     if options.run:
-        logging.basicConfig(level=logging.WARNING)
-        print(json.dumps(RUNS[options.run](options.records, options.out)))
+        logging.basicConfig(level=logging.INFO, format="    %(message)s", stream=sys.stderr)
+        logging.getLogger("py4j").setLevel(logging.WARNING)
+        print(json.dumps(RUNS[options.run](options.records, options.out, options.days)))
         return
     with tempfile.TemporaryDirectory(dir=options.work) as work:
-        page.tell(*report([measure_size(size, Path(work), options.rounds) for size in options.sizes]))
+        page.tell(*report([measure_size(size, Path(work), options.rounds, options.days) for size in options.sizes]))
     page.save()
 
 

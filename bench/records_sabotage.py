@@ -1,6 +1,6 @@
 """What is taken away from a hub's records, and in which night the report names it.
 
-    PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m bench.records_sabotage --save docs/figures/records-sabotage.md
+    .venv-glue/bin/python -m bench.records_sabotage
 
 Two days of hubs with 10, 60 and 10,000 records an hour in three streams of two shards each; in the night after each day
 the report runs over all of them, with the tables as they are then (tests/glue/sabotaged.py). What is taken away never
@@ -76,7 +76,7 @@ def main() -> None:
     results are kept.
     """
     title = "What the report names, and when"
-    page = Page(title, __doc__, rates=[*RATES], only=[""], drawn=10, seed=1, add_to=Path)
+    page = Page(title, __doc__, saved="records-sabotage.md", rates=[*RATES], only=[""], drawn=10, seed=1, add_to=Path)
     options = page.options
     from glue_jobs.delivery_report.session import FOR_LITTLE, open_session  # noqa: PLC0415 (Java first)
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415

@@ -1,8 +1,7 @@
 """The delivery report over very many subscribers and three weeks: whether it finishes within its memory, and what a
 second run over the same days costs.
 
-    PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m bench.records_wide [--records 4000000] [--subscribers 1000000]
-        [--save docs/figures/records-wide.md]
+    .venv-glue/bin/python -m bench.records_wide [--records 4000000] [--subscribers 1000000]
 
 Two threads and the 2 GB of heap that the job has on one machine. Records are generated (bench/records_generate.py), one
 queue and one subscriber after the other, all equally busy: the widest tables that this many records can produce. The
@@ -27,14 +26,14 @@ DAYS = 21
 def main() -> None:
     """Generate, run twice, print, save."""
     title = "The delivery report over a million subscribers"
-    page = Page(title, __doc__, records=4_000_000, subscribers=1_000_000, work=Path)
+    page = Page(title, __doc__, saved="records-wide.md", records=4_000_000, subscribers=1_000_000, work=Path)
     options = page.options
     work = options.work or Path(tempfile.mkdtemp(prefix="records-wide-"))
     records, out = work / "records", work / "out"
     plan = Plan(records=options.records, days=DAYS, last_day=LAST_DAY, subscribers=options.subscribers)
     truth = generate(plan, records, processes=THREADS)
     print(f"{truth['records']:,} records in {truth['objects']:,} objects", flush=True)
-    spark = spark_session()
+    spark = spark_session(records)
     runs = [report_of(spark, records, out, days=DAYS, now=NOW + timedelta(days=later)) for later in (0, 1)]
     for each in runs:
         checked(each, truth)

@@ -113,13 +113,13 @@ def _queue(item: Item, project: str) -> object:
     return decode_queue(item, project, item["sk"]["S"].partition("#")[2])
 
 
-def _by(name: str, *, told: bool = False) -> Reader:
-    """A function of a store, which takes the item and, if it has to be told, its project."""
+def _by(name: str, *, with_project: bool = False) -> Reader:
+    """A function of a store, which takes the item and, if it asks for it, its project."""
 
     def read(item: Item, project: str) -> object:
         module, _, function = name.partition(":")
         decode = getattr(import_module(f"pushhub.{module}"), function)
-        return decode(item, project) if told else decode(item)
+        return decode(item, project) if with_project else decode(item)
 
     return read
 
@@ -129,10 +129,10 @@ _HUB, _NOTES, _HOOKS = "hub.store", "notifications.store", "webhooks.store"
 
 READERS: dict[str, tuple[Reads, ...]] = {
     "ConfigTable": (
-        Reads(f"P#{_P}", "PROJECT", _by(f"{_ENGINE}._project_items:decode_project", told=True)),
+        Reads(f"P#{_P}", "PROJECT", _by(f"{_ENGINE}._project_items:decode_project", with_project=True)),
         Reads(f"P#{_P}", "QUEUE#.+", _queue),
         Reads(f"P#{_P}", "TOKEN#.+", _by(f"{_ENGINE}.dynamodb_config:_decode_token")),
-        Reads(f"P#{_P}", "SPANS", _by(f"{_ENGINE}._project_items:decode_span_export", told=True)),
+        Reads(f"P#{_P}", "SPANS", _by(f"{_ENGINE}._project_items:decode_span_export", with_project=True)),
         Reads(f"P#{_P}", "QUOTA|TOTAL#.+"),
         Reads("T#[0-9a-f]{64}", "TOKEN"),
         Reads("ALERTS", f"{_P}#.+", _by(f"{_IRON}.dynamodb_alerts:_decode")),
@@ -165,7 +165,7 @@ READERS: dict[str, tuple[Reads, ...]] = {
     "HubTable": (
         Reads(f"P#{_P}", "MAPPING#.+", _by(f"{_HUB}._items:decode_mapping")),
         Reads(f"P#{_P}", "INTEGRATION#.+", _by(f"{_HUB}._items:decode_integration")),
-        Reads(f"P#{_P}", "SCHEDULER#.+", _by(f"{_HUB}._scheduler_items:decode_scheduler")),
+        Reads(f"P#{_P}", "SCHEDULER#.+", _by(f"{_HUB}.dynamodb_schedulers:decode_scheduler")),
         Reads(f"P#{_P}", ".+"),
         Reads(f"{_P}#M#.+", "ENTRY", _by(f"{_HUB}._items:decode_entry")),
         Reads(f"{_P}#M#.+", "NOTE#.+", _by(f"{_HUB}._items:decode_notification")),
@@ -184,10 +184,16 @@ READERS: dict[str, tuple[Reads, ...]] = {
     "WebhooksTable": (
         Reads(f"P#{_P}", "APP#.+", _by(f"{_HOOKS}._items:decode_application")),
         Reads(f"P#{_P}", "TYPE#.+", _by(f"{_HOOKS}._items:decode_event_type")),
+        Reads(f"P#{_P}", "CONN#.+", _by(f"{_HOOKS}.dynamodb_connectors:_decoded")),
         Reads(f"P#{_P}", "TASK#.+", _by(f"{_HOOKS}.dynamodb_tasks:_decoded")),
         Reads(f"P#{_P}", ".+"),
         Reads(f"A#{_P}#.+", "EPX?#.+", _by(f"{_HOOKS}._items:decode_endpoint")),
+        Reads(f"A#{_P}#.+", "INTEG#.+", _by(f"{_HOOKS}.dynamodb_integrations:_decoded")),
+        Reads(f"A#{_P}#.+", "LEASE#.+", _by(f"{_HOOKS}.dynamodb_consumers:decode_consumer")),
+        Reads(f"A#{_P}#.+", "READER#.+", _by(f"{_HOOKS}.dynamodb_readers:decode_reader")),
+        Reads(f"A#{_P}#.+", "AUTOCONF#.+", _by(f"{_HOOKS}.dynamodb_autoconfigs:_decoded")),
         Reads(f"A#{_P}#.+", "PORTAL#.+", _by(f"{_HOOKS}.dynamodb_portal:_decoded")),
+        Reads(f"R#{_P}#.+", "[0-9]+", _by(f"{_HOOKS}.dynamodb_arrivals:decode_turned_away")),
         Reads(f"(A|I|L|T|TOLD)#{_P}(#.*)?", ".+"),
         Reads(f"FRAME#{_P}(#.*)?", ".+"),
         Reads("(SCHEME-)?ENDS", f"[0-9]+#{_P}#.+", _by(f"{_ENGINE}.dynamodb_ends:_decode")),
@@ -287,7 +293,7 @@ _TYPES: dict[object, Callable[[object, int], Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExportedItem:
     """An item of an export.
 
     Attributes:
@@ -298,7 +304,7 @@ class Line:
     opened: dict[bytes, bytes]
 
 
-def items(folder: Folder, name: str, table: str, project_id: str) -> Iterator[Line]:
+def items(folder: Folder, name: str, table: str, project_id: str) -> Iterator[ExportedItem]:
     """The items of a file, each looked at.
 
     Raises:
@@ -311,7 +317,7 @@ def items(folder: Folder, name: str, table: str, project_id: str) -> Iterator[Li
             raise at(folder, name, number, str(error)) from error
 
 
-def _line(line: dict[str, Any], table: str, project_id: str) -> Line:
+def _line(line: dict[str, Any], table: str, project_id: str) -> ExportedItem:
     given, opened = line.get("item"), line.get("opened", {})
     if not isinstance(given, dict) or not isinstance(opened, dict):
         raise Wrong("it is no item")
@@ -320,7 +326,7 @@ def _line(line: dict[str, Any], table: str, project_id: str) -> Line:
         if not item.get(name, {}).get("S"):
             raise Wrong(f"an item has no {name}")
     check(table, item, project_id)
-    return Line(item, {binary(sealed): binary(value) for sealed, value in opened.items()})
+    return ExportedItem(item, {binary(sealed): binary(value) for sealed, value in opened.items()})
 
 
 def check(table: str, item: Item, project_id: str) -> None:

@@ -14,6 +14,9 @@ PRICES: dict[str, float] = {
     "dynamodb_history_gb_month": 0.2,
     "sqs_standard_request": 4.0000000000000003e-07,
     "sqs_fifo_request": 5e-07,
+    "sns_request": 5e-07,
+    "eventbridge_event": 1e-06,
+    "kinesis_put_unit": 1.4e-08,
     "s3_put": 5e-06,
     "s3_get": 4.0000000000000003e-07,
     "s3_gb_month": 0.023,
@@ -31,21 +34,21 @@ PRICES: dict[str, float] = {
 }
 
 AT_REST: list[tuple[str, str, float]] = [
-    ("alarms", "24, 10 of them free", 1.4),
+    ("alarms", "14, 10 of them free", 0.4),
     ("keys", "1", 1.0),
     ("empty receives", "6 queues", 1.5759),
     ("empty receives, FIFO", "1 queue", 0.3283),
     ("report", "1.1 runs of 240 s", 0.042),
-    ("wake", "43,776 runs", 0.358024623698997),
-    ("notify", "43,776 runs", 0.09854400937405271),
-    ("sweep", "730 runs", 0.0013060289472209123),
-    ("records", "26,266 pulses", 0.1383553923569219),
-    ("quiet nights", "30 looks", 0.021277833707956755),
+    ("wake", "43,776 runs", 0.3082),
+    ("notify", "43,776 runs", 0.0614),
+    ("sweep", "730 runs", 0.0013),
+    ("records", "26,266 pulses", 0.1486),
+    ("quiet nights", "30 looks", 0.0225),
 ]
 
-METRICS_AT_REST: int = 1
+METRICS_AT_REST: int = 0
 
-METRICS: int = 4
+METRICS: int = 3
 
 MESSAGES: dict[int, dict[int, dict[str, float]]] = {
     385: {
@@ -259,3 +262,69 @@ RECORDS_CHANGE: dict[str, float] = {
 }
 
 LARGE_CHANGES: int = 4000
+
+STREAM_EVENTS: dict[int, dict[str, float]] = {
+    1: {
+        "dynamodb_gb_month": 4.56727678315497e-06,
+        "dynamodb_history_gb_month": 4.56727678315497e-06,
+        "dynamodb_read_unit": 11.05125,
+        "dynamodb_write_unit": 5.1625,
+        "http_api_request": 1.0,
+        "lambda_gb_second_arm64": 0.08973533518791983,
+        "lambda_request": 1.105,
+        "logs_gb": 2.7322500000000005e-08,
+        "logs_infrequent_gb": 2.43e-07,
+        "sqs_standard_request": 0.3275,
+    },
+    10: {
+        "dynamodb_gb_month": 4.567827542732242e-06,
+        "dynamodb_history_gb_month": 4.567827542732242e-06,
+        "dynamodb_read_unit": 4.44375,
+        "dynamodb_write_unit": 2.4,
+        "http_api_request": 1.0,
+        "lambda_gb_second_arm64": 0.032470995605669045,
+        "lambda_request": 1.1025,
+        "logs_gb": 2.6145000000000007e-08,
+        "logs_infrequent_gb": 2.43e-07,
+        "sqs_standard_request": 0.2675,
+    },
+    100: {
+        "dynamodb_gb_month": 4.567476594929032e-06,
+        "dynamodb_history_gb_month": 4.567476594929032e-06,
+        "dynamodb_read_unit": 3.38875,
+        "dynamodb_write_unit": 2.1275,
+        "http_api_request": 1.0,
+        "lambda_gb_second_arm64": 0.02675412983046808,
+        "lambda_request": 1.1025,
+        "logs_gb": 2.6145000000000007e-08,
+        "logs_infrequent_gb": 2.43e-07,
+        "sqs_standard_request": 0.2525,
+    },
+}
+
+STREAM_SINKS: dict[int, dict[str, float]] = {
+    1: {
+        "dynamodb_read_unit": 10.03875,
+        "dynamodb_write_unit": 4.06,
+        "lambda_gb_second_arm64": 0.07767495908254161,
+        "lambda_request": 0.005,
+        "logs_gb": 1.8225e-09,
+        "sqs_standard_request": 0.2125,
+    },
+    10: {
+        "dynamodb_read_unit": 3.43375,
+        "dynamodb_write_unit": 1.3,
+        "lambda_gb_second_arm64": 0.02076648827634026,
+        "lambda_request": 0.0025,
+        "logs_gb": 6.45e-10,
+        "sqs_standard_request": 0.1575,
+    },
+    100: {
+        "dynamodb_read_unit": 2.37375,
+        "dynamodb_write_unit": 1.0275,
+        "lambda_gb_second_arm64": 0.015031750412480449,
+        "lambda_request": 0.0025,
+        "logs_gb": 6.45e-10,
+        "sqs_standard_request": 0.135,
+    },
+}

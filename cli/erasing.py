@@ -238,15 +238,15 @@ class Erasing:
     def _is_outdated(self, day: str) -> bool:
         """Whether what is kept of a day was made from records as they were before."""
         try:
-            made = self._get(f"curated/records/dt={day}/_manifest.json")
+            manifest = self._get(f"curated/records/dt={day}/_manifest.json")
         except KeyError:
             return False
         now = {each["Key"]: each["ETag"].strip('"') for each in self._listed(f"records/dt={day}/")}
-        made_from = {name: mark for name, (_, mark) in json_text.stored(made["Body"].read())["raw"].items()}
+        made_from = {name: mark for name, (_, mark) in json_text.stored(manifest["Body"].read())["raw"].items()}
         if any(made_from.get(name) != now.get(f"records/dt={day}/{name}") for name in self._noted(day)):
             return True
         # A run that was cut off has made the records anew, and not yet what it makes of them.
-        since: datetime = made["LastModified"]
+        since: datetime = manifest["LastModified"]
         tables = (each for table in _BESIDE_RECORDS for each in self._listed(f"{table}/dt={day}/"))
         return any(each["LastModified"] < since for each in tables)
 

@@ -13,12 +13,14 @@ from typing import Any
 
 from pushhub.base import json_text
 from pushhub.base.errors import NotFound, RequestRefused
+from pushhub.base.sink_url import parse_sink_url
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.reach import Reach, Scope
 from pushhub.engine.target import Outcome, PushOrder, TargetOffer, Targets
 from pushhub.ironmq.targets import check_queue_url, check_worker_url
 from pushhub.notifications.wire.url import parse_topic_url
 from pushhub.webhooks.api.dialect import MAX_REQUEST_BYTES
+from pushhub.webhooks.applications.connectors import of_fit_size
 from pushhub.webhooks.applications.event_types import check_event_type
 from pushhub.webhooks.endpoints.endpoint_checks import EndpointChecks
 from pushhub.webhooks.endpoints.signatures import EndpointSignatures, check_fit
@@ -28,6 +30,7 @@ from pushhub.webhooks.model.refusals import Refused as Refusal
 from pushhub.webhooks.model.refusals import Unprocessable
 from pushhub.webhooks.model.rights import Rights
 from pushhub.webhooks.wire.application import parse_application
+from pushhub.webhooks.wire.connector import parse_connector
 from pushhub.webhooks.wire.endpoint import (
     parse_endpoint,
     parse_endpoint_patch,
@@ -38,6 +41,7 @@ from pushhub.webhooks.wire.endpoint import (
 from pushhub.webhooks.wire.event_type import parse_event_type
 from pushhub.webhooks.wire.fields import Fields, parse_body
 from pushhub.webhooks.wire.signatures import parse_defaults, parse_signatures
+from pushhub.webhooks.wire.transformation import parse_change
 
 from .rest import Refused, problems
 
@@ -81,6 +85,11 @@ class Foreseen:
         with _said():
             check_event_type(name, parse_event_type(_fields(body)), self._clock.now())
 
+    def connector(self, body: Mapping[str, Any]) -> None:
+        """A connector that is made, or what becomes of one that is changed."""
+        with _said():
+            of_fit_size(parse_connector(_fields(body)))
+
     def application(self, body: Mapping[str, Any]) -> None:
         """An application that is made or replaced."""
         with _said():
@@ -120,6 +129,11 @@ class Foreseen:
             if set(headers) - set(stored.headers):
                 self._checks.headers(stored.fields, headers)
                 check_fit(replace(stored, headers=headers), "headers")
+
+    def transformation(self, body: Mapping[str, Any]) -> None:
+        """A transformation of an endpoint that is changed."""
+        with _said():
+            parse_change(_fields(body))
 
     def secret(self, there: There, body: Mapping[str, Any]) -> None:
         """A secret of Standard Webhooks that is replaced."""
@@ -215,6 +229,10 @@ _TARGETS = Targets(
         _offer("ironmq", read=check_queue_url),
         _offer("ironworker", read=check_worker_url),
         _offer("notification2", read=parse_topic_url, signed=False, headers=False),
+        _offer("sqs", "sns", read=parse_sink_url),
+        _offer("events", read=parse_sink_url, signed=False, headers=False),
+        _offer("lambda", read=parse_sink_url),
+        _offer("s3", "kinesis", read=parse_sink_url, signed=False, headers=False),
     ]
 )
 """The kinds of subscribers that endpoints may be; of HTTP, the form of the URL is checked where it is read."""

@@ -70,7 +70,7 @@ TABLES: dict[str, tuple[Kind, ...]] = {
     ),
     "WebhooksTable": (
         Kind(what="applications, event types, tasks", pk=_OWN),
-        Kind(what="endpoints, lists, keys, attempts, portals, counts", pk=f"(A|I|L|T|TOLD)#{_PROJECT}(#.*)?"),
+        Kind(what="endpoints, lists, keys, attempts, portals, counts", pk=f"(A|I|L|R|T|TOLD)#{_PROJECT}(#.*)?"),
         Kind(what="who may show portals in frames", pk=f"FRAME#{_PROJECT}(#.*)?"),
         Kind(what="ends of certificates", pk="ENDS", sk=f"[0-9]+#{_PROJECT}#.*"),
         Kind(what="ends of signature schemes", pk="SCHEME-ENDS", sk=f"[0-9]+#{_PROJECT}#.*"),

@@ -107,7 +107,7 @@ class Importing(Carrier):
             raise click.ClickException(f"{self.folder.path / MANIFEST} is not as an export writes it")
         return manifest
 
-    def _check(self, name: str, line: archived.Line, project_id: str) -> None:
+    def _check(self, name: str, line: archived.ExportedItem, project_id: str) -> None:
         """Check that what is sealed in an item opens here, and that it takes nothing from another project."""
         try:
             self._opened(name, line, project_id)
@@ -167,7 +167,7 @@ class Importing(Carrier):
     def _put(self, name: str, project_id: str, kind: str, wanted: Callable[[Item], bool]) -> int:
         def put(part: str) -> int:
             lines = archived.items(self.folder, part, name, project_id)
-            items = [self._made(name, line, project_id) for line in lines if wanted(line.item)]
+            items = [self._item(name, line, project_id) for line in lines if wanted(line.item)]
             tokens = [each for each in items if _is_token(name, each)]
             for each in tokens:
                 self._put_token(name, each)
@@ -204,7 +204,7 @@ class Importing(Carrier):
 
         return sum(1 for _ in side_by_side.each(put, self.folder.files(BODIES)))
 
-    def _made(self, name: str, line: archived.Line, project_id: str) -> Item:
+    def _item(self, name: str, line: archived.ExportedItem, project_id: str) -> Item:
         """An item as it is to be here."""
         item, plain = line.item, self._opened(name, line, project_id)
         if plain:
@@ -216,7 +216,7 @@ class Importing(Carrier):
             item = self._in_time(item)
         return item | {RESTORED: {"BOOL": True}} if name in STREAMED else item
 
-    def _opened(self, name: str, line: archived.Line, project_id: str) -> dict[bytes, bytes]:
+    def _opened(self, name: str, line: archived.ExportedItem, project_id: str) -> dict[bytes, bytes]:
         plain: dict[bytes, bytes] = {}
         for sealed in sealed_values(name, line.item):
             content = line.opened[sealed] if sealed in line.opened else opened_by(self.vault, project_id, sealed)

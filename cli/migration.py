@@ -9,21 +9,26 @@ from typing import Any, TypeGuard
 import click
 
 from pushhub.base import json_text
+from pushhub.webhooks.model.ids import IdPrefix
 
 from .members import Members, not_copied
 from .rest import Refused, Rest, segment
 from .taking_over import (
     APPLICATION,
     CLOUD_EVENTS,
+    CONNECTOR,
     ENDPOINT,
     EVENT_TYPE,
+    HIDDEN,
     MOST_PAGES,
     ROOT,
     STANDARD,
+    TRANSFORMATION,
     Importer,
     Lack,
     Source,
     TheirApplication,
+    TheirConnector,
     TheirEndpoint,
     TheirEventType,
     in_object,
@@ -49,6 +54,15 @@ class Migration(Importer):
 
 _TIMES = dict.fromkeys(("createdAt", "updatedAt"), "when it was made and changed there")
 _EVENT_TYPE = Members(copied={"name", *EVENT_TYPE, "featureFlag", "schemaEnforcement"}, nothing=_TIMES)
+_CONNECTOR = Members(
+    copied={*CONNECTOR, "uid", "productType"},
+    nothing={
+        **_TIMES,
+        "id": "another one here",
+        "orgId": "the project",
+        "transformationUpdatedAt": "when it was changed there",
+    },
+)
 _OWN_APPLICATION = ("redaction", "searchFields", "portalConsent", "eager")
 """What only a hub of this kind has."""
 _APPLICATION = Members(
@@ -73,6 +87,9 @@ _CLOUD_EVENTS = Members(
         "callbackUntil": "the same",
         "consentProblem": "the same",
     },
+)
+_TRANSFORMATION = Members(
+    copied=TRANSFORMATION, nothing={"updatedAt": "when it was changed there", "createdAt": "the same"}
 )
 _SCHEME = Members(
     copied={"preset", "content", "hash", "encoding", "key", "header", "headers", "query", "legacy", "endsAt"},
@@ -99,6 +116,11 @@ class _Organization(Source):
                 compared=_known(EVENT_TYPE, ("schemaEnforcement",), theirs),
                 notes=not_copied([*_EVENT_TYPE.left(theirs)]),
             )
+
+    def connectors(self) -> Iterator[TheirConnector]:
+        for theirs in self._listed("/connector", {}) if self._optional("/connector") else ():
+            uid = str(theirs.get("uid") or text_of(theirs, "id").removeprefix(IdPrefix.CONNECTOR))
+            yield TheirConnector(uid=uid, fields=theirs, notes=not_copied([*_CONNECTOR.left(theirs)]))
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         for theirs in self._listed("/app", {}) if only is None else [self._read(f"/app/{segment(only)}")]:
@@ -164,7 +186,8 @@ class _Organization(Source):
             shown = self._read(f"{path}/headers")
             key = text_of(self._read(f"{path}/secret"), "key")
             answer = self._optional(f"{path}/signatures") or {}
-            gates = self._gates(path)
+            gates = [*self._gates(path)]
+            transformation = self._optional(f"{path}/transformation")
         except Refused as error:
             return TheirEndpoint(uid=uid, fields=theirs, unread=error.message)
         hidden = [str(each) for each in shown.get("sensitive") or ()]
@@ -174,6 +197,11 @@ class _Organization(Source):
         for lack, note in gates:
             lacks.append(lack)
             notes.append(note)
+        if transformation is not None:
+            left += _TRANSFORMATION.left(transformation)
+            for lack, note in _missed(transformation):
+                lacks.append(lack)
+                notes.append(note)
         # The secret that is shown is that of the first scheme.
         own = [] if answer.get("inheritedFrom") else _schemes(answer)
         scheme: Mapping[str, Any] | None = None
@@ -200,10 +228,11 @@ class _Organization(Source):
             compared=_known(ENDPOINT, _OWN_ENDPOINT, theirs),
             lacks=lacks,
             hidden=hidden,
+            transformation=transformation,
         )
 
     def _gates(self, endpoint: str) -> Iterator[tuple[Lack, str]]:
-        """What its receiver demands, or gets otherwise than it was posted: none of it is shown as a whole."""
+        """What its receiver demands: none of it is shown as a whole."""
         oauth = self._optional(f"{endpoint}/oauth")
         if oauth:
             yield Lack.OAUTH, f"set its OAuth again, because its secret is not shown: {_oauth(oauth)}"
@@ -211,16 +240,14 @@ class _Organization(Source):
         if certificate:
             subject = certificate.get("subject") or "no subject"
             yield Lack.CERTIFICATE, f"set its client certificate again, because its key is not shown: {subject}"
-        transformation = self._optional(f"{endpoint}/transformation")
-        if transformation and transformation.get("code") and transformation.get("enabled") is not False:
-            yield Lack.FILTERS, "its transformation is not copied: payloads would come as they are"
 
     def _optional(self, path: str) -> Mapping[str, Any] | None:
         """What is not there at every server, or for everybody."""
         try:
             return self._read(path)
         except Refused as error:
-            if error.status not in (401, 403, 404, 405):
+            # A hub of this kind says 501 of what only Svix's cloud has.
+            if error.status not in (401, 403, 404, 405, 501):
                 raise
             return None
 
@@ -258,6 +285,22 @@ def _schemes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     found = answer.get("signatures")
     listed = found if isinstance(found, list) else []
     return [{name: each[name] for name in each if name != "oldSecretsEnd"} for each in listed if _is_object(each)]
+
+
+def _missed(transformation: Mapping[str, Any]) -> Iterator[tuple[Lack, str]]:
+    """What the code of a transformation would not find here, or not as it is there; nothing if it is not enabled."""
+    code, variables = transformation.get("code"), transformation.get("variables")
+    if not code or not transformation.get("enabled"):
+        return
+    hidden = [name for name, text in variables.items() if text == HIDDEN] if _is_object(variables) else []
+    if hidden:
+        names = ", ".join(hidden)
+        yield Lack.VARIABLES, f"set these variables of its transformation again, because they are not shown: {names}"
+    if "transformationsParams" in str(code):
+        yield (
+            Lack.PARAMETERS,
+            "its transformation reads transformationsParams, which are empty here: change it there, or enable it here",
+        )
 
 
 def _oauth(shown: Mapping[str, Any]) -> str:

@@ -70,12 +70,12 @@ class Deployment:
         options = dict(self.options)
         if config:
             options["config"] = (options.get("config") or Config()).merge(Config(**config))
-        made = self.session.client(service, **options)
+        client = self.session.client(service, **options)
         if self.dry:
-            made.meta.events.register("before-parameter-build", _only_read)
+            client.meta.events.register("before-parameter-build", _only_read)
         elif self.trail is not None:
-            made.meta.events.register("before-parameter-build", self.trail.before)
-        return made
+            client.meta.events.register("before-parameter-build", self.trail.before)
+        return client
 
 
 def _only_read(model: Any, params: Any, **_: Any) -> None:
@@ -134,9 +134,9 @@ def assumed(session: Any, role_arn: str) -> Any:
             f"the role {role_arn} cannot be assumed: {error}. Is the caller among the stack's OperatorPrincipals? "
             f"--role-arn {OWN_RIGHTS} acts with the caller's own rights"
         ) from error
-    made = botocore.session.get_session()
-    made.register_component("credential_provider", _Given(credentials))
-    return boto3.session.Session(botocore_session=made, region_name=session.region_name)
+    assumed = botocore.session.get_session()
+    assumed.register_component("credential_provider", _Given(credentials))
+    return boto3.session.Session(botocore_session=assumed, region_name=session.region_name)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from .counted_units import (
     PRICES,
     RECORDS_CHANGE,
     RECORDS_RUN,
+    STREAM_EVENTS,
+    STREAM_SINKS,
 )
 
 Units = Mapping[str, float]
@@ -38,6 +40,9 @@ TABLE_LIMIT = 24 * 1024
 
 STREAM_SHARDS = 4
 """Of a table on demand that is written to a little; each has batches of its own."""
+
+RECORDS_WINDOW_S = 115
+"""How long changes wait for others to become records with them: the template's ``RecordsWindow``."""
 
 SHARD_WRITES = 1_000
 """Write units a second that a shard's part of the table takes."""
@@ -77,6 +82,32 @@ FAILURE: Units = {
 into the index and taken out of it; its order is sent, received and deleted (docs/figures/outage.md); a run of 80 ms.
 """
 
+CODE: Units = {"lambda_request": 1.0, "lambda_gb_second_arm64": 0.0055}
+"""Of a delivery with a transformation: a warm run of 5 ms with 1,024 MB (docs/transformations.md), and push's share
+that waits for it, of ten side by side.
+"""
+
+FROM_SOURCE: Units = {"dynamodb_read_unit": 1.0, "dynamodb_write_unit": 1.0, "dynamodb_gb_month": 0.6e-6}
+"""Of a message that came to a source, besides what any message costs: the source is read, and the sender's id is
+claimed, and kept for 90 days. Its secrets are opened once in an environment.
+"""
+
+SINK_GB_S = (0.00037, 0.00018)
+"""GB-seconds of push to sign and read a call for a message that goes alone, and in tens (docs/destinations.md)."""
+
+SINKS: Mapping[str, tuple[str, bool]] = {
+    "sqs": ("sqs_standard_request", True),
+    "fifo": ("sqs_fifo_request", True),
+    "sns": ("sns_request", False),
+    "events": ("eventbridge_event", False),
+    "lambda": ("lambda_request", False),
+    "kinesis": ("kinesis_put_unit", False),
+    "s3": ("s3_put", True),
+}
+"""By kind of receiver the unit that its service bills, and whether one call with several messages is one. A function's
+own run is its owner's.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Month:
@@ -87,12 +118,22 @@ class Month:
         size: Bytes of a body of JSON that the hub's dictionary does not know.
         subscribers: Of each message.
         failing: Share of deliveries whose first attempt fails, and whose second one succeeds.
+        sink: The kind of receiver on AWS that all subscribers are, one of :data:`SINKS`; empty for URLs.
+        together: So many messages go to a sink in one call; of a stream, so many events are in a batch.
+        transformed: Share of deliveries with code.
+        sourced: Share of messages that came to sources.
+        stream: Whether messages are events of a stream, and subscribers its sinks, whose batches are full.
     """
 
     messages: int
     size: int = 2_048
     subscribers: int = 1
     failing: float = 0.0
+    sink: str = ""
+    together: int = 1
+    transformed: float = 0.0
+    sourced: float = 0.0
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +167,26 @@ def bill(month: Month) -> list[Line]:
     """Every part of a month's bill."""
     if not month.messages:
         return at_rest()
-    return [*_always(month), *_each_message(month), *_records(month), *_nights(month), *_others(month)]
+    always, others = _always(month), [*_records(month), *_nights(month), *_others(month)]
+    return [*always, *_each_message(month), *_ways(month), *others]
+
+
+def _ways(month: Month) -> Iterator[Line]:
+    """What a message costs besides, by where it came from, what is done to it, and where it goes."""
+    attempts = month.messages * month.subscribers * (1 + month.failing)
+    if month.sourced:
+        count = month.messages * month.sourced
+        yield _line("events of sources", f"{count:,.0f}", FROM_SOURCE, count)
+    if month.transformed:
+        count = attempts * month.transformed
+        yield _line("transformations", f"{count:,.0f}", CODE, count)
+    if month.sink:
+        unit, shared = SINKS[month.sink]
+        billed = {unit: 1 / month.together if shared else 1.0}
+        alone, in_tens = SINK_GB_S
+        # Sending is in what was counted of streams.
+        gb_s = 0.0 if month.stream else alone + (in_tens - alone) * (month.together - 1) / 9
+        yield _line(f"sinks, {month.sink}", f"{attempts:,.0f}", {**billed, "lambda_gb_second_arm64": gb_s}, attempts)
 
 
 def _always(month: Month) -> Iterator[Line]:
@@ -141,7 +201,10 @@ def _always(month: Month) -> Iterator[Line]:
 def _each_message(month: Month) -> Iterator[Line]:
     large = month.size > TABLE_LIMIT
     one = _message(month.messages, min(MESSAGES) if large else month.size)
-    further = _by_rate(FURTHER_SUBSCRIBERS, month.messages)
+    further = _interpolated(FURTHER_SUBSCRIBERS, month.messages)
+    if month.stream:
+        one = _larger(_interpolated(STREAM_EVENTS, month.together), one, _message(month.messages, min(MESSAGES)))
+        further = _interpolated(STREAM_SINKS, month.together)
     yield _line("messages", f"{month.messages:,}", one, month.messages)
     deliveries = month.messages * month.subscribers
     if month.subscribers > 1:
@@ -157,12 +220,14 @@ def _each_message(month: Month) -> Iterator[Line]:
 
 
 def _records(month: Month) -> Iterator[Line]:
-    """Runs that write delivery records: as many as there are minutes with messages, in each shard, or full batches."""
+    """Runs that write delivery records: in each shard one for a first message and for all that come while it waits; or
+    full batches.
+    """
     changes = month.messages * (1 + month.subscribers * (1 + month.failing))
     writes = changes / SECONDS
     shards = max(STREAM_SHARDS, math.ceil(writes / SHARD_WRITES))
-    minutes = shards * MINUTES
-    runs = max(minutes * (1 - math.exp(-month.messages / minutes)), changes / LARGE_CHANGES)
+    apart_s = shards * SECONDS / month.messages
+    runs = max(shards * SECONDS / (RECORDS_WINDOW_S + apart_s), changes / LARGE_CHANGES)
     yield _line("records, runs", f"{runs:,.0f}", RECORDS_RUN, runs)
     yield _line("records, changes", f"{changes:,.0f}", RECORDS_CHANGE, changes)
 
@@ -193,25 +258,31 @@ def _message(messages: float, size: int) -> Units:
     """Units of a message by its size, between sizes that were counted; beyond them, as between the last two."""
     sizes = sorted(MESSAGES)
     if size <= sizes[0]:
-        return _by_rate(MESSAGES[sizes[0]], messages)
+        return _interpolated(MESSAGES[sizes[0]], messages)
     upper = next((each for each in sizes if each >= size), sizes[-1])
     lower = sizes[sizes.index(upper) - 1]
     share = (size - lower) / (upper - lower)
-    return _between(_by_rate(MESSAGES[lower], messages), _by_rate(MESSAGES[upper], messages), share)
+    return _between(_interpolated(MESSAGES[lower], messages), _interpolated(MESSAGES[upper], messages), share)
 
 
-def _by_rate(counted: Mapping[int, Units], messages: float) -> Units:
-    """Units by how full batches are with so many messages a month, between rates that were counted."""
-    rates = sorted(counted)
-    if messages <= rates[0]:
-        return counted[rates[0]]
-    if messages >= rates[-1]:
-        return counted[rates[-1]]
-    upper = next(each for each in rates if each >= messages)
-    lower = rates[rates.index(upper) - 1]
-    share = math.log(messages / lower) / math.log(upper / lower)
+def _interpolated(counted: Mapping[int, Units], number: float) -> Units:
+    """Units by how full batches are with so many messages a month, or in one batch, between what was counted."""
+    numbers = sorted(counted)
+    if number <= numbers[0]:
+        return counted[numbers[0]]
+    if number >= numbers[-1]:
+        return counted[numbers[-1]]
+    upper = next(each for each in numbers if each >= number)
+    lower = numbers[numbers.index(upper) - 1]
+    share = math.log(number / lower) / math.log(upper / lower)
     return _between(counted[lower], counted[upper], share)
 
 
 def _between(lower: Units, upper: Units, share: float) -> Units:
     return {name: lower.get(name, 0.0) * (1 - share) + upper.get(name, 0.0) * share for name in {**lower, **upper}}
+
+
+def _larger(units: Units, larger: Units, smaller: Units) -> Units:
+    """Units with what a larger body takes more than a smaller one."""
+    names = {**units, **larger}
+    return {name: units.get(name, 0.0) + larger.get(name, 0.0) - smaller.get(name, 0.0) for name in names}

@@ -38,43 +38,43 @@ class Failed:
         queue: Where it failed.
         subscribers: Names of those that did not accept it: one, or all in a unicast queue.
         headers: Sent with each push.
-        told: The whole error message.
+        error_message: The whole error message.
     """
 
     message_id: str
     queue: str
     subscribers: tuple[str, ...]
     headers: dict[str, str]
-    told: Mapping[str, Any]
+    error_message: Mapping[str, Any]
 
     @classmethod
     def of(cls, body: str) -> Failed:
         """Read the body of an error message."""
         try:
-            told = read(body, last_wins=True)
+            error_message = read(body, last_wins=True)
         except NotJson:
-            told = None
-        if not isinstance(told, dict) or not isinstance(told.get("source_msg_id"), str):
+            error_message = None
+        if not isinstance(error_message, dict) or not isinstance(error_message.get("source_msg_id"), str):
             raise Stays("it is not an error message")
-        subscribers, headers = told.get("subscribers"), told.get("headers")
+        subscribers, headers = error_message.get("subscribers"), error_message.get("headers")
         asked = subscribers if isinstance(subscribers, list) else []
         names = [each.get("name") for each in asked if isinstance(each, dict)]
         return cls(
-            told["source_msg_id"],
-            str(told.get("queue", "")),
+            error_message["source_msg_id"],
+            str(error_message.get("queue", "")),
             tuple(each for each in names if isinstance(each, str)),
             {str(name): str(value) for name, value in headers.items()} if isinstance(headers, dict) else {},
-            told,
+            error_message,
         )
 
     def body(self) -> bytes:
         """Its body."""
-        exact = self.told.get("body_base64")
+        exact = self.error_message.get("body_base64")
         try:
-            found = base64.b64decode(exact, validate=True) if exact else str(self.told["body"]).encode()
+            found = base64.b64decode(exact, validate=True) if exact else str(self.error_message["body"]).encode()
         except (KeyError, TypeError, ValueError) as error:
             raise Stays("its body is not in the error message") from error
-        if self.told.get("body_left_out"):
+        if self.error_message.get("body_left_out"):
             raise Stays("its body is not in the error message")
         return found
 

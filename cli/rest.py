@@ -12,7 +12,7 @@ import requests
 
 from pushhub.base import json_text
 
-from .answers import Odd
+from .answers import Odd, fields, sections
 from .dry import NotDone
 from .patience import patience
 from .terminal import printable
@@ -24,6 +24,8 @@ LONGEST_BYTES = 64 * 1024 * 1024
 WARNING_HEADER = "Pushhub-Warning"
 """What the hub says of settings that it has taken, but that are probably not what was meant."""
 _BLOCK_BYTES = 65_536
+PAGE = 250
+MOST_PAGES = 10_000
 
 
 def segment(name: str) -> str:
@@ -81,6 +83,22 @@ class Rest:
     def store(self) -> str:
         """Path of the project's store."""
         return f"/api/stores/{segment(self.project)}"
+
+    def every(self, path: str) -> list[dict[str, Any]]:
+        """All of a list of the webhooks API, page by page.
+
+        Raises:
+            Odd: It does not end, or is no list.
+        """
+        found: list[dict[str, Any]] = []
+        after = ""
+        for _ in range(MOST_PAGES):
+            page = self.call("GET", path, query={"limit": str(PAGE), "iterator": after})
+            found += sections(page, "data")
+            before, after = after, str(fields(page).get("iterator") or "")
+            if fields(page).get("done") is not False or after in ("", before):
+                return found
+        raise Odd("its list does not end")
 
     def call(
         self,
@@ -160,16 +178,18 @@ def _content(answer: requests.Response, until: float) -> bytes:
 def _message(content: bytes) -> str:
     """The message of an error in any of the protocols."""
     try:
-        told = json_text.read(content, last_wins=True) if content else {}
+        answer = json_text.read(content, last_wins=True) if content else {}
     except json_text.NotJson:
         return content[:200].decode(errors="replace")
-    if not isinstance(told, dict):
-        return str(told)[:200]
-    found = next((told[name] for name in ("msg", "message", "detail", "error") if told.get(name)), "no reason given")
+    if not isinstance(answer, dict):
+        return str(answer)[:200]
+    found = next(
+        (answer[name] for name in ("msg", "message", "detail", "error") if answer.get(name)), "no reason given"
+    )
     if isinstance(found, list) and found and all(map(_is_problem, found)):
         return problems([(each["msg"], each["loc"]) for each in found])
     found = found if isinstance(found, str) else json_text.write(found, spaced=True)
-    errors = told.get("errors")
+    errors = answer.get("errors")
     return f"{found} {json_text.write(errors, spaced=True)}" if errors else found
 
 
@@ -182,9 +202,9 @@ def problems(found: Sequence[tuple[str, Sequence[object]]]) -> str:
     return "; ".join(f"{text} ({'.'.join(map(str, where))})" for text, where in found)
 
 
-def _is_problem(told: object) -> bool:
+def _is_problem(part: object) -> bool:
     """Whether a part of an error's detail is a problem, as Svix's API words it."""
-    return isinstance(told, dict) and isinstance(told.get("msg"), str) and isinstance(told.get("loc"), list)
+    return isinstance(part, dict) and isinstance(part.get("msg"), str) and isinstance(part.get("loc"), list)
 
 
 def _reason(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from pushhub.engine.security.reseal import SealedItem
 from pushhub.engine.store.dynamodb_sealed import sealed_queues, sealed_span_exports
 from pushhub.hub.store.dynamodb_sealed import SealedHubItems
 from pushhub.notifications.store.secret_keys import sealed_signing_secret
-from pushhub.webhooks.store.dynamodb_sealed import SealedEndpoints
+from pushhub.webhooks.store.dynamodb_sealed import SealedEndpoints, SealedSources
 
 from .operator import KEY_OUTPUT, TABLE_OUTPUT, Deployment
 
@@ -55,5 +55,6 @@ class SealedTables:
             sealed_span_exports(dynamodb, outputs[TABLE_OUTPUT], clock, credentials),
             sealed_signing_secret(dynamodb, outputs[TABLE_OUTPUT], clock, vault),
             SealedHubItems(dynamodb, outputs["HubTableName"], clock, vault, credentials).items(),
+            SealedSources(dynamodb, outputs["WebhooksTableName"], clock, vault).items(),
             SealedEndpoints(dynamodb, outputs["WebhooksTableName"], clock, vault, credentials).items(),
         )

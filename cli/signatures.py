@@ -51,12 +51,12 @@ class Finding:
     Attributes:
         part: ``id``, ``timestamp``, ``signature``, ``key``, ``body``.
         wrong: Whether the request must be refused because of it.
-        told: A sentence.
+        says: A sentence.
     """
 
     part: str
     wrong: bool
-    told: str
+    says: str
 
 
 def findings(signed: Signed, secret: str, now: int, tolerance: int = TOLERANCE_S) -> list[Finding]:

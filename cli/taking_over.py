@@ -31,9 +31,13 @@ ROOT = "/api/v1"
 
 APPLICATION = ("name", "uid", "throttleRate", "metadata")
 EVENT_TYPE = ("description", "archived", "deprecated", "schemas", "featureFlags", "groupName")
+CONNECTOR = (
+    *("name", "kind", "logo", "description", "instructions", "allowedEventTypes", "transformation", "featureFlags"),
+)
 ENDPOINT = ("url", "description", "uid", "disabled", "eventTypes", "channels", "throttleRate", "metadata")
 CLOUD_EVENTS = ("mode", "consent", "callback")
 """What is set of an endpoint's CloudEvents; the rest is their state."""
+TRANSFORMATION = ("code", "enabled", "variables", "language")
 _FLAGS = ("disabled", "archived", "deprecated", "portalConsent", "eager")
 _BLANK: Mapping[str, Any] = {"description": "", **dict.fromkeys(_FLAGS, False)}
 """What a field without a value is set to; any other to null."""
@@ -41,7 +45,7 @@ STANDARD: Mapping[str, Any] = {"preset": "standard-webhooks"}
 _OLD_NAMES = {"throttleRate": "rateLimit", "eventTypes": "filterTypes"}
 
 HIDDEN = "********"
-"""What the queue API shows of a header that opens something."""
+"""What the hub shows of a secret: a header of a queue, a variable of a transformation."""
 
 
 class Lack(StrEnum):
@@ -53,8 +57,11 @@ class Lack(StrEnum):
     OAUTH = "OAuth tokens"
     CERTIFICATE = "client certificate"
     HEADERS = "hidden headers"
+    VARIABLES = "hidden variables"
     KEY = "key"
     """The hub cannot see whether a receiver knows the new key: an endpoint that is here is left as it is."""
+    PARAMETERS = "parameters of transformations"
+    """Only people know whether code gets along without: an endpoint that is here is left as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +81,21 @@ class TheirEventType:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TheirConnector:
+    """A connector of another sender.
+
+    Attributes:
+        uid: Its own id there, or its sender's without the prefix.
+        fields: Of the connector here.
+        notes: What a person has to do.
+    """
+
+    uid: str
+    fields: Mapping[str, Any]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TheirEndpoint:
     """An endpoint of another sender.
 
@@ -89,6 +111,8 @@ class TheirEndpoint:
         compared: The fields that this sender knows: what is set here of any other stays.
         lacks: What it is disabled without.
         hidden: Names of the headers that are not shown.
+        transformation: Its code, whether it is enabled, its variables (``********`` for one that is not shown), its
+            language; None if the sender has no such thing.
     """
 
     uid: str
@@ -102,6 +126,7 @@ class TheirEndpoint:
     compared: tuple[str, ...] = ENDPOINT
     lacks: Sequence[Lack] = ()
     hidden: Sequence[str] = ()
+    transformation: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +175,10 @@ class Source:
         """Its event types."""
         return iter(())
 
+    def connectors(self) -> Iterator[TheirConnector]:
+        """Its connectors."""
+        return iter(())
+
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """What becomes applications; one of them if its id is given."""
         del only
@@ -179,7 +208,7 @@ class Copied:
     """An item and its outcome.
 
     Attributes:
-        kind: ``event type``, ``application`` or ``endpoint``.
+        kind: ``event type``, ``connector``, ``application`` or ``endpoint``.
         note: What a person has to do.
     """
 
@@ -211,7 +240,8 @@ def patiently(
         try:
             return rest.call(method, path, body, query=query, headers=headers, reads=reads)
         except Refused as error:
-            if (error.status != 429 and error.status < 500) or number == TRIES - 1:
+            lasting = (error.status != 429 and error.status < 500) or error.status == 501
+            if lasting or number == TRIES - 1:
                 raise
         sleep(min(LONGEST_WAIT_S, 2.0**number))
     raise AssertionError  # Not reached: the last try returns or raises.
@@ -253,6 +283,8 @@ class Importer:
             self._closed = self._refusal()
         for each in self._source.event_types():
             yield self._event_type(each)
+        if only is None:
+            yield from map(self._connector, self._source.connectors())
         for application in self._source.applications(only):
             yield from self._application(application)
         if only is None:
@@ -283,6 +315,28 @@ class Importer:
         if copied.outcome is not Outcome.FAILED:
             self._types[theirs.name] = not wanted.get("archived")
         return copied
+
+    def _connector(self, theirs: TheirConnector) -> Copied:
+        """Copy a connector. What it is meant for is said when it is made, and stays."""
+        wanted = fields_of(theirs.fields, CONNECTOR)
+        whole = {**wanted, "uid": theirs.uid, "productType": theirs.fields.get("productType")}
+        copied = Copied(kind="connector", name=theirs.uid, outcome=Outcome.MADE, note="; ".join(theirs.notes))
+        unusable = self._unusable(copied.kind, copied.name, theirs.uid)
+        if unusable:
+            return replace(copied, outcome=Outcome.FAILED, note=unusable)
+        path = f"/connector/{segment(theirs.uid)}"
+        try:
+            ours = self._found(path)
+            if ours is None:
+                self._write("POST", "/connector", whole, foreseen=lambda known: known.connector(whole))
+                return copied
+            if fields_of(ours, CONNECTOR) == wanted:
+                return replace(copied, outcome=Outcome.SAME)
+            body = _changes(wanted, CONNECTOR)
+            self._write("PATCH", path, body, foreseen=lambda known: known.connector({**ours, **body}))
+        except Refused as error:
+            return replace(copied, outcome=Outcome.FAILED, note=error.message)
+        return replace(copied, outcome=Outcome.CHANGED)
 
     def _knows(self, name: str) -> bool:
         """Whether endpoints here may choose an event type, once those that come first are copied."""
@@ -348,14 +402,45 @@ class Importer:
             elif theirs.lacks and ours is not None:
                 wanted |= fields_of(ours, ("disabled",))
             if ours is None:
-                self._made(f"{app}/endpoint", theirs, wanted)
+                self._make_endpoint(app, path, theirs, wanted)
                 return copied
+            # It gets nothing that is not transformed: what is enabled has its code first.
+            late = bool(wanted.get("disabled"))
+            transformed = not late and self._transformed(path, theirs)
             outcome = self._brought_up(path, ours, wanted, theirs)
-            if theirs.scheme and self._signed_anew(path, _with(ours, wanted, theirs), theirs):
+            transformed = transformed or (late and self._transformed(path, theirs))
+            signed_anew = theirs.scheme and self._signed_anew(path, _with(ours, wanted, theirs), theirs)
+            if transformed or signed_anew:
                 outcome = Outcome.CHANGED
         except Refused as error:
             return replace(copied, outcome=Outcome.FAILED, note=error.message)
         return replace(copied, outcome=outcome)
+
+    def _make_endpoint(self, app: str, path: str, theirs: TheirEndpoint, wanted: Mapping[str, Any]) -> None:
+        """Make an endpoint; with code, it is enabled only when it has that."""
+        waits = bool((theirs.transformation or {}).get("code")) and not wanted.get("disabled")
+        self._create_endpoint(f"{app}/endpoint", theirs, {**wanted, "disabled": True} if waits else wanted)
+        if theirs.transformation is not None and theirs.transformation.get("code"):
+            body = _transformation(theirs.transformation, {})
+            self._write("PATCH", f"{path}/transformation", body, foreseen=lambda known: known.transformation(body))
+        if waits:
+            # In a dry run there is none to read, and nothing to refuse.
+            enabled = {"disabled": False}
+            self._write("PATCH", path, enabled, foreseen=lambda _: None)
+
+    def _transformed(self, path: str, theirs: TheirEndpoint) -> bool:
+        """Give an endpoint that is here the transformation that it has there; False if it is the same."""
+        if theirs.transformation is None:
+            return False
+        ours = self._found(f"{path}/transformation") or {}
+        body = _transformation(theirs.transformation, ours)
+        shown = _transformation(ours, ours)
+        differs = any(shown.get(name) != each for name, each in body.items() if name != "variables")
+        differs = differs or _names_of(body["variables"]) != _names_of(shown["variables"])
+        # Values are not shown, so they cannot be compared: they are written each time.
+        if differs or body["variables"]:
+            self._write("PATCH", f"{path}/transformation", body, foreseen=lambda known: known.transformation(body))
+        return differs
 
     def _has(self, lack: Lack, path: str, ours: Mapping[str, Any] | None, theirs: TheirEndpoint) -> bool:
         """Whether somebody has given an endpoint here what could not be copied."""
@@ -364,16 +449,18 @@ class Importer:
         match lack:
             case Lack.FILTERS:
                 return bool(ours.get("payloadFilters"))
-            case Lack.OAUTH:
-                return self._found(f"{path}/oauth") is not None
-            case Lack.CERTIFICATE:
-                return self._found(f"{path}/mtls") is not None
+            case Lack.OAUTH | Lack.CERTIFICATE:
+                gate = "oauth" if lack is Lack.OAUTH else "mtls"
+                return self._found(f"{path}/{gate}") is not None
             case Lack.HEADERS:
                 return {each.lower() for each in theirs.hidden} <= {each.lower() for each in self._headers(path)}
-            case Lack.KEY:
+            case Lack.VARIABLES:
+                there, here = theirs.transformation or {}, self._found(f"{path}/transformation") or {}
+                return {*there.get("variables", ())} <= {*here.get("variables", ())}
+            case Lack.KEY | Lack.PARAMETERS:
                 return True
 
-    def _made(self, path: str, theirs: TheirEndpoint, wanted: Mapping[str, Any]) -> None:
+    def _create_endpoint(self, path: str, theirs: TheirEndpoint, wanted: Mapping[str, Any]) -> None:
         signed = {"signatures": [dict(theirs.scheme)] if theirs.scheme else None, "secret": theirs.secret}
         given = {name: value for name, value in signed.items() if value is not None}
         body = {**wanted, **given, "headers": dict(theirs.headers)}
@@ -556,6 +643,25 @@ def fields_of(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any
 def _changes(wanted: Mapping[str, Any], compared: tuple[str, ...]) -> dict[str, Any]:
     """The body that changes something to what is wanted."""
     return {each: wanted.get(each, _BLANK.get(each)) for each in compared}
+
+
+def _transformation(given: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """The body that gives an endpoint a transformation.
+
+    Args:
+        ours: What the endpoint has here: a variable that is not shown there keeps the value that it has here.
+    """
+    variables = given.get("variables") or {}
+    if isinstance(variables, Mapping):
+        here = ours.get("variables") or {}
+        variables = {name: text for name, text in variables.items() if text != HIDDEN or name in here}
+    enabled, language = given.get("enabled") or False, given.get("language")
+    body = {"code": given.get("code") or None, "enabled": enabled, "variables": variables}
+    return body if language is None else {**body, "language": language}
+
+
+def _names_of(variables: Any) -> Any:
+    return sorted(variables) if isinstance(variables, Mapping) else variables
 
 
 def _with(ours: Mapping[str, Any], wanted: Mapping[str, Any], theirs: TheirEndpoint) -> Mapping[str, Any]:

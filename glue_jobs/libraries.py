@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-WANTED: Final = (
-    *("matplotlib", "contourpy", "cycler", "fonttools", "kiwisolver", "packaging", "pillow", "pyparsing"),
-    *("python-dateutil", "six", "duckdb"),
-)
+WANTED: Final = ("duckdb",)
 """What the job needs and Glue does not have, each with what it needs itself."""
-AT_HAND: Final = ("numpy",)
-"""What Glue has; taken along in case that its version does not do."""
 PLATFORM: Final = (
     "3.11",
     "manylinux_2_28_x86_64",

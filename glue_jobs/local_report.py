@@ -21,8 +21,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from glue_jobs.delivery_report import job
-from glue_jobs.delivery_report.session import FOR_LITTLE
-from glue_jobs.local_spark import use_bundled_java
+from glue_jobs.local_spark import settings_for, use_bundled_java
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -34,8 +33,6 @@ _logger = logging.getLogger("report")
 PREFIX = "records/"
 REPORTS = "reports/"
 DOWNLOADS_AT_ONCE = 16
-LITTLE_BYTES = 4_000_000
-"""Records up to so many bytes are worked on without compiling queries first."""
 
 
 def main(argv: Sequence[str]) -> None:
@@ -64,9 +61,8 @@ def main(argv: Sequence[str]) -> None:
     os.environ.update(_environment(description))
     places = ["--input", f"file://{records}", "--output", f"file://{home / 'report'}"]
     try:
-        little = sum(each.stat().st_size for each in records.rglob("*") if each.is_file()) <= LITTLE_BYTES
         given = [*places, "--tables", _tables(description["outputs"]), *argv]
-        job.main(given, master="local[*]", settings=FOR_LITTLE if little else None)
+        job.main(given, master="local[*]", settings=settings_for(records))
     finally:
         # Also when something is not accounted for: then most of all.
         publish(_client(description), description["outputs"]["RecordsBucketName"], home / "report" / "reports")

@@ -5,7 +5,7 @@ REPORT_PYTHON := $(shell for p in python3.11 python3 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null && { command -v "$$p"; break; }; done)
 ARGS ?=
 
-.PHONY: record-schema report report-environment glue-script test-report lint-report
+.PHONY: record-schema report report-environment report-figures glue-script test-report lint-report
 
 report: report-environment ## analyse what the running stack has recorded, say where the report lies: make report ARGS="--date-from 2026-11-01"
 	@$(REPORT_VENV)/bin/python -m glue_jobs.local_report $(ARGS)
@@ -19,6 +19,12 @@ report-environment: python
 
 test-report: report-environment
 	@$(REPORT_VENV)/bin/python -m pytest --confcutdir=tests/glue --durations 15 tests/glue
+
+report-figures: report-environment ## measure the report, on a quiet machine, and write its pages in docs/figures
+	@$(REPORT_VENV)/bin/python -m bench.records_report --sizes 100000 1000000 10000000
+	@$(REPORT_VENV)/bin/python -m bench.records_report --sizes 650000 --days 1
+	@$(REPORT_VENV)/bin/python -m bench.records_sabotage
+	@$(REPORT_VENV)/bin/python -m tests.glue.nights --seeds 731001 731011
 
 lint-report: environments report-environment
 	@$(VENV)/bin/mypy --python-executable $(REPORT_VENV)/bin/python \

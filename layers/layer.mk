@@ -4,5 +4,8 @@ LAYER_MK := $(abspath $(lastword $(MAKEFILE_LIST)))
 LAYER_TARGET ?= $(notdir $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST))))))
 LAYER_PYTHON ?= python3
 
-build-PushhubLayer:
-	@PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$(dir $(LAYER_MK)).." "$(LAYER_PYTHON)" -m local.layer "$(LAYER_TARGET)" "$(ARTIFACTS_DIR)"
+build-PushhubLayer: LAYER = pushhub
+build-ScriptingLayer: LAYER = scripting
+
+build-PushhubLayer build-ScriptingLayer:
+	@PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$(dir $(LAYER_MK)).." "$(LAYER_PYTHON)" -m local.layer "$(LAYER)" "$(LAYER_TARGET)" "$(ARTIFACTS_DIR)"

@@ -95,10 +95,12 @@ def demonstrate(description: Description, place: Place) -> str:
 
 def demonstration_project(description: Description, place: Place) -> Description:
     """How to reach the stack as the demonstration's project, which is made the first time."""
-    made = find(DEMONSTRATION, place.projects)
-    if made is None:
-        made = make(stack.aws(description), description.outputs["ConfigTableName"], DEMONSTRATION, place.projects)
-    return replace(description, project_id=made.project_id, token=made.token)
+    credentials = find(DEMONSTRATION, place.projects)
+    if credentials is None:
+        credentials = make(
+            stack.aws(description), description.outputs["ConfigTableName"], DEMONSTRATION, place.projects
+        )
+    return replace(description, project_id=credentials.project_id, token=credentials.token)
 
 
 def console(description: Description) -> str:
@@ -118,8 +120,8 @@ def wait_while_up(place: Place) -> None:
 def project(place: Place, arguments: argparse.Namespace) -> None:
     """Create another project with its own token."""
     description = stack.describe(place)
-    made = make(stack.aws(description), description.outputs["ConfigTableName"], arguments.name, place.projects)
-    say(f"  project   {made.project_id}\n  token     {made.token}")
+    credentials = make(stack.aws(description), description.outputs["ConfigTableName"], arguments.name, place.projects)
+    say(f"  project   {credentials.project_id}\n  token     {credentials.token}")
 
 
 def status(place: Place, _: argparse.Namespace) -> None:

@@ -79,6 +79,7 @@ def parameters(place: Place) -> dict[str, str]:
         # Each request that waits holds a process, and starting one takes a core for a second.
         "LongPolls": "4",
         "LogRetentionDays": "1",
+        **place.parameters,
     }
 
 
@@ -266,28 +267,42 @@ def missing(
     Returns:
         One text for each thing missing; empty when all is there.
     """
-    described = aws.cloudformation().describe_stack_resources(StackName=stack)["StackResources"]
-    made = {resource["LogicalResourceId"]: resource for resource in described}
+    listed = aws.cloudformation().describe_stack_resources(StackName=stack)["StackResources"]
+    described = {each["LogicalResourceId"]: each for each in listed}
     problems = []
     for name, resource in resources.items():
-        if name not in made:
+        if name not in described:
             # A condition decides in CloudFormation; without one there is no reason to be absent.
             if "Condition" not in resource:
                 problems.append(f"{name} was not made")
             continue
         if name in inner:
-            problems += missing(aws, str(made[name].get("PhysicalResourceId", "")), inner[name], {})
+            problems += missing(aws, str(described[name].get("PhysicalResourceId", "")), inner[name], {})
             continue
         works = _WORKS.get(resource["Type"])
         try:
-            broken = works and not works(aws, made[name].get("PhysicalResourceId", ""))
+            broken = works and not works(aws, described[name].get("PhysicalResourceId", ""))
         except ClientError:
             broken = True
-        if broken:
+        if broken and not _read_anew(aws, resource, described):
             problems.append(f"{name} ({resource['Type']}) does not exist or is not active")
-    apis = {name: made[name]["PhysicalResourceId"] for name in made if resources[name]["Type"] == _API}
+    apis = {name: described[name]["PhysicalResourceId"] for name in described if resources[name]["Type"] == _API}
     problems += [problem for name, api in apis.items() for problem in _missing_of_api(aws, name, str(api), resources)]
     return problems
+
+
+def _read_anew(aws: Aws, resource: Mapping[str, Any], described: Mapping[str, Any]) -> bool:
+    """Whether a function reads a stream by another mapping than the one that was deployed: that of a table that was
+    restored (docs/operations.md, "If a table is lost").
+    """
+    match resource.get("Properties"):
+        case {"EventSourceArn": {"Fn::GetAtt": [table, "StreamArn"]}, "FunctionName": {"Ref": name}}:
+            function = described[name]["PhysicalResourceId"]
+            part = f":table/{described[table]['PhysicalResourceId']}/stream/"
+            mappings = aws.functions().list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
+            return any(part in each.get("EventSourceArn", "") and each["State"] == "Enabled" for each in mappings)
+        case _:
+            return False
 
 
 def _missing_of_api(aws: Aws, name: str, api: str, resources: Mapping[str, Mapping[str, Any]]) -> list[str]:

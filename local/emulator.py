@@ -60,6 +60,7 @@ def environment(place: Place) -> dict[str, str]:
         "LAMBDA_EXECUTOR": "local",
         "DOCKER_HOST": "unix:///nonexistent",
         "PUSHHUB_RIGHTS": str(place.rights),
+        "PUSHHUB_IMPORTS": str(place.builds / "imports"),
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
     }
@@ -136,12 +137,12 @@ def stop(place: Place) -> bool:
         process.stop(seconds=0)
         return True
     try:
-        status, told = _ask(place, "POST", "/_pushhub/stop", DRAIN_SECONDS + SAVE_SECONDS)
+        status, said = _ask(place, "POST", "/_pushhub/stop", DRAIN_SECONDS + SAVE_SECONDS)
     except (OSError, http.client.HTTPException):
-        status, told = 0, {}
+        status, said = 0, {}
     if status == 507:
         raise LocalError(
-            f"the emulator was not stopped, because its state cannot be saved ({told.get('failed')}): make room and "
+            f"the emulator was not stopped, because its state cannot be saved ({said.get('failed')}): make room and "
             f"say 'make down' again; "
             "'make up' opens the hub again, 'make clean' gives everything up"
         )
@@ -164,10 +165,10 @@ def save(place: Place) -> str:
         Why that failed; empty when it did not.
     """
     try:
-        status, told = _ask(place, "POST", "/_pushhub/snapshot", SAVE_SECONDS)
+        status, said = _ask(place, "POST", "/_pushhub/snapshot", SAVE_SECONDS)
     except (OSError, http.client.HTTPException) as error:
         return f"the emulator did not answer: {error}"
-    return "" if status == 200 else str(told.get("failed"))
+    return "" if status == 200 else str(said.get("failed"))
 
 
 def saved(place: Place) -> dict[str, Any]:
@@ -229,7 +230,7 @@ def _ask(place: Place, method: str, path: str, seconds: float) -> tuple[int, dic
         connection.request(method, path)
         answer = connection.getresponse()
         try:
-            told = json.loads(answer.read())
+            said = json.loads(answer.read())
         except ValueError as error:
             raise OSError(f"it answered {answer.status}") from error
-        return answer.status, told
+        return answer.status, said

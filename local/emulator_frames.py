@@ -33,7 +33,7 @@ APART_S = 0.02
 _ACK_ID = re.compile(r"[A-Za-z0-9+/]{15}=")
 
 
-class Turns:
+class SpacedTurns:
     """Gives turns, one after the other.
 
     Args:
@@ -60,7 +60,7 @@ class Frames:
         turns: Keep frames of all connections apart.
     """
 
-    def __init__(self, receive: Callable[[], Awaitable[Message]], turns: Turns) -> None:
+    def __init__(self, receive: Callable[[], Awaitable[Message]], turns: SpacedTurns) -> None:
         self._receive = receive
         self._turns = turns
         self._waiting: deque[Message] = deque()

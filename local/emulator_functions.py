@@ -47,8 +47,10 @@ else:
 PROGRAM = Path(__file__).with_name("function_process.py")
 UNFIT = 3
 """How the process to fork from ends when it cannot be forked from."""
-ANSWER_S = 20.0
-"""How long it may take to answer. It may be importing something, on a busy machine."""
+NOTED = Path(os.environ.get("PUSHHUB_IMPORTS", tempfile.gettempdir()))
+"""Folder of the files in which it is noted what processes were seen to import."""
+ANSWER_S = 60.0
+"""How long it may take to answer. It may be importing everything, on a busy machine."""
 START_S = 60.0
 """How long a process may take until it can run its function."""
 LOG_S = 0.25
@@ -119,8 +121,10 @@ class Server:
             self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._requests.settimeout(ANSWER_S)
             with theirs:
+                # A layer is the same in another version, nearly.
+                noted = NOTED / ("+".join(Path(each).name.rpartition("-")[0] for each in self._layers) or "none")
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", str(PROGRAM), str(theirs.fileno()), *self._layers],
+                    [sys.executable, "-P", str(PROGRAM), str(theirs.fileno()), str(noted), *self._layers],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                 )

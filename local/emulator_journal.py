@@ -67,7 +67,7 @@ def make_again(changes: Iterable[Change]) -> int:
     Raises:
         OSError: They cannot be read.
     """
-    made = 0
+    repeated = 0
     for change in changes:
         at, account, region, target, path, body = change
         service = _services[TABLES if target.startswith(TABLES) else QUEUES]
@@ -76,10 +76,10 @@ def make_again(changes: Iterable[Change]) -> int:
         try:
             with responses.request_scope(account, region):
                 headers = {"x-amz-target": target}
-                made += at_once(_handle[service]("POST", path, headers, body.encode(), {}))[0] == 200
+                repeated += at_once(_handle[service]("POST", path, headers, body.encode(), {}))[0] == 200
         finally:
             service.time = time
-    return made
+    return repeated
 
 
 def at_once(does: Coroutine[Any, Any, Any]) -> Any:

@@ -49,7 +49,7 @@ from ministack.services import dynamodb, eventbridge, s3  # type: ignore[import-
 
 if TYPE_CHECKING:
     from local.emulator_calls import let_calls_of_backlogs_give_way
-    from local.emulator_frames import Frames, Turns
+    from local.emulator_frames import Frames, SpacedTurns
     from local.emulator_functions import run_functions, runs_in_progress
     from local.emulator_journal import keep_journal
     from local.emulator_server import serve_by_uvicorn
@@ -77,7 +77,7 @@ else:
     keep_journal = _sibling("emulator_journal").keep_journal
     let_calls_of_backlogs_give_way = _sibling("emulator_calls").let_calls_of_backlogs_give_way
     _frames = _sibling("emulator_frames")
-    Frames, Turns = _frames.Frames, _frames.Turns
+    Frames, SpacedTurns = _frames.Frames, _frames.SpacedTurns
     _snapshots = _sibling("emulator_snapshots")
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
     _sibling("emulator_lanes")
@@ -175,7 +175,7 @@ def serve_requests_as_aws() -> None:
     progress go to processes of lower priority. Frames of WebSockets are read while the function is at work, and
     acknowledgements that wait are handed on together.
     """
-    inner, turns = app.app, Turns()
+    inner, turns = app.app, SpacedTurns()
 
     async def serve(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "websocket":

@@ -102,9 +102,9 @@ class Snapshots:
         lambda_svc.CODE_BLOB_DIR = self._blobs
         try:
             if self._found:
-                made = make_again(journal.changes(self._root, self._found.journal))
-                if made:
-                    _log.warning("%d changes made again that came after %s", made, self._found.folder.name)
+                repeated = make_again(journal.changes(self._root, self._found.journal))
+                if repeated:
+                    _log.warning("%d changes made again that came after %s", repeated, self._found.folder.name)
             snapshots.begin(self._root, self._found)
         except Exception as error:  # noqa: BLE001 (MiniStack would go on without)
             _log.error("the state cannot be read: %s", error)
@@ -232,22 +232,22 @@ def _ignore(*_: object) -> None:
 
 def _outcome(child: int, pipe: int) -> dict[str, Any]:
     """What a child has told; it is ended when it takes too long."""
-    told = b""
+    report = b""
     deadline = time.monotonic() + SAVE_SECONDS
     try:
         while select.select([pipe], [], [], max(deadline - time.monotonic(), 0))[0]:
             block = os.read(pipe, 65_536)
             if not block:
                 break
-            told += block
+            report += block
         else:
             os.kill(child, signal.SIGKILL)
-            told = json.dumps({"reason": f"it took longer than {SAVE_SECONDS:.0f} s"}).encode()
+            report = json.dumps({"reason": f"it took longer than {SAVE_SECONDS:.0f} s"}).encode()
     finally:
         os.close(pipe)
         os.waitpid(child, 0)
     try:
-        outcome: dict[str, Any] = json.loads(told)
+        outcome: dict[str, Any] = json.loads(report)
     except ValueError:
         return {"reason": "the process that saves was killed"}
     return outcome

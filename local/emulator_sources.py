@@ -177,9 +177,9 @@ def _ask_queue(action: str, queue: str, **more: Any) -> dict[str, Any]:
     """What a queue answers to a request that waits for nothing."""
     body = json.dumps({"QueueUrl": queue, **more}).encode()
     status, _, answer = at_once(sqs.handle_request("POST", "/", {"x-amz-target": f"AmazonSQS.{action}"}, body, {}))
-    told: dict[str, Any] = json.loads(answer) if answer else {}
+    content: dict[str, Any] = json.loads(answer) if answer else {}
     # One that is deleted has a mapping for a moment.
-    return told if status == 200 else {}
+    return content if status == 200 else {}
 
 
 class Queues(Source):

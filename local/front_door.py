@@ -31,7 +31,6 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from local.place import HOST
-from local.refusals import refusal_body
 from local.room import MESSAGE as ROOM_MESSAGE
 from local.room import STATUS as ROOM_STATUS
 from local.room import Room, adds
@@ -73,6 +72,10 @@ _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"}
     | {"te", "trailer", "transfer-encoding", "upgrade"}
 )
+_CODES = {400: "generic_error", 413: "payload_too_large", 507: "insufficient_storage"}
+"""Codes of webhooks, by status; all others are ``server_error``."""
+_NAMES = {400: "general/badRequest", 413: "general/requestTooLarge", 507: "general/insufficientStorage"}
+"""Names of Notifications 2.0, by status; all others are ``general/internalError``."""
 _GATEWAY_FAILURES = frozenset({502, 503, 504})
 _NO_UTF8 = re.compile("[\ud800-\udfff]")
 _log = logging.getLogger("pushhub.front_door")
@@ -162,9 +165,20 @@ def event_size(raw_path: str, headers: Mapping[str, str], body: bytes) -> int:
     return size + len(json.dumps(body.decode(errors="replace"), ensure_ascii=False).encode())
 
 
+def _words(path: str, status: int, message: str) -> dict[str, str]:
+    """A refusal as clients of the protocol read it. On AWS it is API Gateway that refuses, with ``{"message"}``."""
+    if path.startswith("/api/v1/"):
+        return {"code": _CODES.get(status, "server_error"), "detail": message}
+    if path.startswith("/notification2/"):
+        return {"error": _NAMES.get(status, "general/internalError"), "message": message, "info": ""}
+    if path.startswith("/api/"):
+        return {"error": message}
+    return {"message": message, "msg": message}
+
+
 def _refusal(path: str, status: int, message: str) -> web.Response:
     """An answer of the front door itself."""
-    body = refusal_body(path, status, message)
+    body = json.dumps(_words(path, status, message)).encode()
     response = web.Response(status=status, body=body, headers={"Content-Type": "application/json"})
     if status != 500:
         # The body was not read, or not to its end, so the connection cannot be used again.

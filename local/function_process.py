@@ -3,13 +3,14 @@
 An execution environment's start is half a second of CPU, nearly all of it for importing boto3 and the layer and for
 reading boto3's models. On a machine's few cores that second is taken from those who wait for messages. Here a process
 imports what environments with the same layers were seen to import, and each further environment is a fork of it: it
-starts where importing ends, and shares that memory. What AWS promises stays true: an environment has its own variables,
-arguments and pipes, and it alone runs the function's own code, its module and what that makes.
+starts where importing ends, and shares that memory. What was imported is noted in a file, so that after the next start
+of the stack the first environments are such forks, too. What AWS promises stays true: an environment has its own
+variables, arguments and pipes, and it alone runs the function's own code, its module and what that makes.
 
 Nothing of a function is ever run in that process, and only one thread: a fork of several is not safe. When an import
 has started a thread, it ends (:data:`UNFIT`), and environments are started without it.
 
-Run by :mod:`local.emulator_functions` under the emulator's interpreter. ``python -P function_process.py SOCKET
+Run by :mod:`local.emulator_functions` under the emulator's interpreter. ``python -P function_process.py SOCKET NOTED
 LAYER...`` forks: a request is one message, JSON with the descriptors of the environment's pipes; so is the answer, with
 one of the process. It ends when the process at the other end of the socket ends. ``python -P function_process.py`` is
 an environment: on its standard input come the function and then its runs, a line of JSON each, and each is answered by
@@ -81,20 +82,20 @@ class Seen:
         modules: Still to be imported, the next one last.
         files: Data files of boto3 still to be read.
         data: What was read, by file. Each is handed out once, because environments may change it.
-        known: All modules and files that were ever reported.
+        known: All modules and files that were ever reported, in the order in which they came to be.
     """
 
     modules: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
-    known: set[str] = field(default_factory=set)
+    known: dict[str, None] = field(default_factory=dict)
 
     def add(self, modules: list[str], files: list[str]) -> None:
         """Note what an environment reports, in the order in which it came to be."""
         # A package is noted before what it imports: from behind, steps are smaller.
         self.modules[:0] = [each for each in reversed(modules) if each not in self.known][::-1]
         self.files += [each for each in files if each not in self.known]
-        self.known.update(modules, files)
+        self.known |= dict.fromkeys([*modules, *files])
 
     def load_next(self) -> bool:
         """Load one thing; False when all are loaded."""
@@ -116,15 +117,16 @@ def _loader() -> Any:
     return importlib.import_module("botocore.loaders").JSONFileLoader()
 
 
-class Server:
+class Starter:
     """Starts environments, and loads what they load.
 
     Args:
         requests: Where they are asked for.
+        noted: The file in which it is noted what they load.
         layers: Folders of the layers.
     """
 
-    def __init__(self, requests: socket.socket, layers: list[str]) -> None:
+    def __init__(self, requests: socket.socket, noted: Path, layers: list[str]) -> None:
         self._requests = requests
         self._reports, self._report = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._report.setblocking(False)
@@ -132,6 +134,8 @@ class Server:
         self._end.setblocking(False)
         self._path = sys.path[:]
         self._seen = Seen()
+        self._noted = noted
+        self._layers = layers
         for each in layers:
             sys.path[:0] = [each, f"{each}/python"]
 
@@ -143,7 +147,12 @@ class Server:
         """
         signal.set_wakeup_fd(self._end.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        idle = False
+        # Each of the first environments would take longer for it than all of them wait.
+        self._read_note()
+        while self._seen.load_next():
+            pass
+        self._end_if_unfit()
+        idle, noted = True, len(self._seen.known)
         while True:
             ready, _, _ = select.select([self._requests, self._reports, self._ended], [], [], None if idle else 0)
             if self._requests in ready:
@@ -160,8 +169,38 @@ class Server:
                         pass
             else:
                 idle = not self._seen.load_next()
-                if len([*Path("/proc/self/task").iterdir()]) > 1:
-                    sys.exit(UNFIT)
+                self._end_if_unfit()
+                if idle and len(self._seen.known) > noted:
+                    noted = len(self._seen.known)
+                    self._note()
+
+    def _end_if_unfit(self) -> None:
+        if len([*Path("/proc/self/task").iterdir()]) > 1:
+            sys.exit(UNFIT)
+
+    def _read_note(self) -> None:
+        """Have everything loaded that was noted. What is not there any more, is passed over then."""
+        with suppress(OSError, ValueError, TypeError):
+            modules, files = json.loads(self._noted.read_text())
+            self._seen.add(
+                modules, [f"{self._layers[layer]}{file}" for layer, file in files if layer < len(self._layers)]
+            )
+
+    def _note(self) -> None:
+        """Note what is known; files by their layers, whose folders are others in another place."""
+        files = [
+            (layer, each.removeprefix(folder))
+            for each in self._seen.known
+            for layer, folder in enumerate(self._layers)
+            if each.startswith(f"{folder}/")
+        ]
+        modules = [each for each in self._seen.known if "/" not in each]
+        unfinished = self._noted.with_name(f"{self._noted.name}.{os.getpid()}")
+        # Without it, others start more slowly.
+        with suppress(OSError):
+            self._noted.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_text(json.dumps([modules, files]))
+            unfinished.replace(self._noted)
 
     def _receive(self) -> Request | None:
         message, pipes, _, _ = socket.recv_fds(self._requests, MESSAGE, 3)
@@ -177,7 +216,7 @@ class Server:
                 os.close(each)
         return not child
 
-    def become(self, request: Request) -> Environment:
+    def become(self, request: Request) -> Runner:
         """Make this process the environment."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -196,7 +235,7 @@ class Server:
             os.execve(sys.executable, [sys.executable, "-P", __file__], request.variables)  # noqa: S606
         sys.path[:] = self._path
         time.tzset()
-        return Environment(*self._hooks(request.folder))
+        return Runner(*self._hooks(request.folder))
 
     def _hooks(self, folder: str) -> tuple[Callable[[], None], Callable[[], None]]:
         """What the environment calls before it imports the function's module, and after each run.
@@ -222,7 +261,7 @@ class Server:
                 if name not in seen.known and _is_shared(name, module, folder)
             ]
             files = [each for each in read if each not in seen.known]
-            seen.known.update(modules, files)
+            seen.known |= dict.fromkeys([*modules, *files])
             # Nobody reads it any more, or not soon enough: then others start more slowly.
             with suppress(OSError):
                 report.send(json.dumps([modules, files]).encode())
@@ -260,7 +299,7 @@ class Context(SimpleNamespace):
     client_context = None
 
 
-class Environment:
+class Runner:
     """Runs a function until its standard input ends.
 
     Args:
@@ -346,9 +385,9 @@ def _failed(error: Exception) -> str:
 def main() -> None:
     """Serve; in an environment's process run its function."""
     if len(sys.argv) == 1:
-        Environment().serve()
+        Runner().serve()
         return
-    server = Server(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
+    server = Starter(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]), sys.argv[3:])
     request = server.serve()
     if request is not None:
         server.become(request).serve()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from local.iam import Need, Policies, Right
-    from local.iam_calls import Place, needs, needs_of_answer, refusal
+    from local.iam_calls import AccountPlace, needs, needs_of_answer, refusal
 else:
 
     def _sibling(name: str):  # noqa: ANN202
@@ -36,7 +36,12 @@ else:
 
     Policies = _sibling("iam").Policies
     _calls = _sibling("iam_calls")
-    Place, needs, needs_of_answer, refusal = _calls.Place, _calls.needs, _calls.needs_of_answer, _calls.refusal
+    AccountPlace, needs, needs_of_answer, refusal = (
+        _calls.AccountPlace,
+        _calls.needs,
+        _calls.needs_of_answer,
+        _calls.refusal,
+    )
 
 REFUSED, USED = "refused", "used"
 """Files of the folder of notes."""
@@ -68,10 +73,10 @@ class Notes:
         """Note what the role did not grant."""
         self._write(REFUSED, {"action": need.action, "resource": need.resource, "context": need.context})
 
-    def _write(self, name: str, told: Mapping[str, Any]) -> None:
+    def _write(self, name: str, entry: Mapping[str, Any]) -> None:
         if not self._folder:
             return
-        line = json.dumps({"function": self._function, **told}).encode() + b"\n"
+        line = json.dumps({"function": self._function, **entry}).encode() + b"\n"
         file = os.open(f"{self._folder}/{name}", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             # One write, so that the lines of several processes do not mix.
@@ -108,7 +113,7 @@ class Guard:
         def make_granted_call(made_by: Any, operation: str, given: dict[str, Any]) -> Any:
             service = made_by.meta.service_model.service_name
             found = _API.search(made_by.meta.endpoint_url)
-            place = Place(self._region, self._account, found[1] if found else "")
+            place = AccountPlace(self._region, self._account, found[1] if found else "")
 
             def require(needed: list[Need]) -> None:
                 for each in needed:

@@ -33,7 +33,7 @@ _MANAGED = {
 }
 """What AWS's own policies allow that SAM gives to the roles it makes, each on every resource of the account
 (AWS Managed Policy Reference). A role that the template writes out has none of them."""
-_STATEMENT = {"Sid", "Effect", "Action", "Resource", "Condition"}
+_STATEMENT = {"Sid", "Effect", "Action", "Resource", "NotResource", "Condition"}
 _FOR_ALL, _FOR_ANY = "ForAllValues", "ForAnyValue"
 
 
@@ -76,13 +76,16 @@ class _Statement:
     allows: bool
     right: Right
     holds: Callable[[Context], bool]
+    others: tuple[str, ...] = ()
+    """What it is not about (``NotResource``)."""
 
     def is_about(self, action: str) -> bool:
         return _matches_text(self.right.action.lower(), action.lower())
 
     def applies(self, need: Need) -> bool:
         """Whether it applies to a call that needs an action it is about."""
-        return matches_arn(self.right.resource, need.resource) and self.holds(need.context)
+        left_out = any(matches_arn(each, need.resource) for each in self.others)
+        return not left_out and matches_arn(self.right.resource, need.resource) and self.holds(need.context)
 
 
 class Policies:
@@ -127,12 +130,15 @@ def _statements(document: Mapping[str, Any]) -> Iterator[_Statement]:
             raise UnknownPolicy(f"the effect {each['Effect']}")
         condition = each.get("Condition", {})
         holds = _condition(condition)
-        told = json.dumps(condition, sort_keys=True) if condition else ""
+        restriction = json.dumps(condition, sort_keys=True) if condition else ""
+        others = tuple(listed(each.get("NotResource", [])))
+        if others and each["Effect"] == "Allow":
+            raise UnknownPolicy("what is allowed everywhere but in some places")
         for action in listed(each["Action"]):
-            for resource in listed(each["Resource"]):
-                if "${" in action + resource + told:
+            for resource in ["*"] if others else listed(each["Resource"]):
+                if "${" in "".join((action, resource, restriction, *others)):
                     raise UnknownPolicy(f"policy variables: {resource}")
-                yield _Statement(each["Effect"] == "Allow", Right(action, resource, told), holds)
+                yield _Statement(each["Effect"] == "Allow", Right(action, resource, restriction), holds, others)
 
 
 def managed(arn: str) -> Mapping[str, Any]:
@@ -152,6 +158,7 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
+@lru_cache(maxsize=10_000)
 def matches_arn(pattern: str, arn: str) -> bool:
     """Whether a resource of a policy stands for an ARN. ``*`` and ``?`` may be in any part, and reach over slashes and,
     in the last part, over colons.

@@ -36,6 +36,7 @@ OF_QUEUES = {
 OF_TABLES = {"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"}
 OF_OBJECTS = {"GetObject": "GetObject", "PutObject": "PutObject", "DeleteObject": "DeleteObject"}
 OF_BUCKETS = {"ListObjectsV2": "ListBucket", "HeadBucket": "ListBucket"}
+OF_QUERIES = {"StartQueryExecution", "GetQueryExecution", "GetQueryResults"}
 IN_A_TRANSACTION = {
     "Put": "PutItem",
     "Update": "UpdateItem",
@@ -60,18 +61,20 @@ class UnknownCall(ValueError):
 
 
 @dataclass(frozen=True)
-class Place:
+class AccountPlace:
     """Where the resources are.
 
     Attributes:
         region: Of the resources that have one.
         account: Of the resources that have one.
         api: The id of the WebSocket API.
+        workgroup: Athena's, which calls about a query do not name.
     """
 
     region: str
     account: str
     api: str = ""
+    workgroup: str = ""
 
     def arn(self, service: str, name: str) -> str:
         """The ARN of something in this account and region."""
@@ -94,7 +97,7 @@ class Place:
         return name if name.startswith("arn:") else self.arn("lambda", f"function:{name}")
 
 
-def needs(service: str, operation: str, given: Parameters, place: Place) -> list[Need]:
+def needs(service: str, operation: str, given: Parameters, place: AccountPlace) -> list[Need]:
     """What a call needs before it is made.
 
     Args:
@@ -112,7 +115,9 @@ def needs(service: str, operation: str, given: Parameters, place: Place) -> list
     return found
 
 
-def needs_of_answer(service: str, operation: str, given: Parameters, answer: Parameters, place: Place) -> list[Need]:
+def needs_of_answer(
+    service: str, operation: str, given: Parameters, answer: Parameters, place: AccountPlace
+) -> list[Need]:
     """What a call needs that is known by its answer alone.
 
     A ciphertext knows its key; and who may not list a bucket is not told that an object is missing.
@@ -130,7 +135,7 @@ def needs_of_answer(service: str, operation: str, given: Parameters, answer: Par
 _BY_ANSWER = {("kms", "Decrypt")}
 
 
-def _dynamodb(operation: str, given: Parameters, place: Place) -> Iterator[Need]:
+def _dynamodb(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:
     if operation in OF_TABLES:
         context = _of_items(operation, given)
         yield Need(f"dynamodb:{operation}", place.table(given["TableName"], given.get("IndexName", "")), context)
@@ -193,7 +198,7 @@ def _text(value: Any) -> str:
     return str(value.get("S", value.get("N", "")) if isinstance(value, Mapping) else value)
 
 
-def _sqs(operation: str, given: Parameters, place: Place) -> Iterator[Need]:
+def _sqs(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:
     if operation in OF_QUEUES:
         yield Need(f"sqs:{OF_QUEUES[operation]}", place.queue(given["QueueUrl"]))
     elif operation == "ListQueues":
@@ -201,7 +206,7 @@ def _sqs(operation: str, given: Parameters, place: Place) -> Iterator[Need]:
         yield Need("sqs:ListQueues", place.arn("sqs", "*"))
 
 
-def _s3(operation: str, given: Parameters, place: Place) -> Iterator[Need]:  # noqa: ARG001 (a bucket has no account in its ARN)
+def _s3(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:  # noqa: ARG001 (a bucket has no account in its ARN)
     if operation in OF_OBJECTS:
         context = {"s3:if-none-match": given["IfNoneMatch"]} if "IfNoneMatch" in given else {}
         yield Need(f"s3:{OF_OBJECTS[operation]}", f"arn:aws:s3:::{given['Bucket']}/{given['Key']}", context)
@@ -210,7 +215,7 @@ def _s3(operation: str, given: Parameters, place: Place) -> Iterator[Need]:  # n
         yield Need(f"s3:{OF_BUCKETS[operation]}", f"arn:aws:s3:::{given['Bucket']}", context)
 
 
-def _kms(operation: str, given: Parameters, place: Place) -> Iterator[Need]:
+def _kms(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:
     if operation == "GenerateDataKey":
         yield Need("kms:GenerateDataKey", place.key(given["KeyId"]), _sealing(given))
 
@@ -220,28 +225,39 @@ def _sealing(given: Parameters) -> Context:
     return {f"kms:encryptioncontext:{name.lower()}": value for name, value in context.items()}
 
 
-def _lambda(operation: str, given: Parameters, place: Place) -> Iterator[Need]:
+def _lambda(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:
     if operation == "Invoke":
         yield Need("lambda:InvokeFunction", place.function(given["FunctionName"]))
 
 
-def _connections(operation: str, given: Parameters, place: Place) -> Iterator[Need]:
+def _connections(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:
     if operation in OF_CONNECTIONS:
         path = f"{place.api}/live/{OF_CONNECTIONS[operation]}/@connections/{given['ConnectionId']}"
         yield Need("execute-api:ManageConnections", place.arn("execute-api", path))
 
 
-def _glue(operation: str, given: Parameters, place: Place) -> Iterator[Need]:
+def _glue(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:
     if operation == "StartJobRun":
         yield Need("glue:StartJobRun", place.arn("glue", f"job/{given['JobName']}"))
 
 
-def _events(operation: str, given: Parameters, place: Place) -> Iterator[Need]:
+def _athena(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:
+    if operation in OF_QUERIES:
+        yield Need(f"athena:{operation}", place.arn("athena", f"workgroup/{given.get('WorkGroup', place.workgroup)}"))
+
+
+def _events(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:
     for each in given["Entries"] if operation == "PutEvents" else ():
         yield Need("events:PutEvents", place.arn("events", "event-bus/default"), {"events:source": each["Source"]})
 
 
-_SERVICES: dict[str, Callable[[str, Parameters, Place], Iterator[Need]]] = {
+def _sts(operation: str, given: Parameters, place: AccountPlace) -> Iterator[Need]:  # noqa: ARG001 (a role names its account)
+    if operation == "AssumeRole":
+        role = given["RoleArn"]
+        yield Need("sts:AssumeRole", role, {"aws:resourceaccount": role.split(":")[4]})
+
+
+_SERVICES: dict[str, Callable[[str, Parameters, AccountPlace], Iterator[Need]]] = {
     "dynamodb": _dynamodb,
     "sqs": _sqs,
     "s3": _s3,
@@ -249,7 +265,9 @@ _SERVICES: dict[str, Callable[[str, Parameters, Place], Iterator[Need]]] = {
     "lambda": _lambda,
     "apigatewaymanagementapi": _connections,
     "glue": _glue,
+    "athena": _athena,
     "events": _events,
+    "sts": _sts,
 }
 
 

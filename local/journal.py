@@ -137,8 +137,8 @@ def changes(root: Path, since: int) -> Iterator[Change]:
 
 def last_change(root: Path, since: int) -> float | None:
     """When the last change was noted in a file or those after it, in seconds since the epoch; None if none was."""
-    told = [path.stat() for number, path in _files(root) if number >= since]
-    return max((each.st_mtime for each in told if each.st_size), default=None)
+    stats = [path.stat() for number, path in _files(root) if number >= since]
+    return max((each.st_mtime for each in stats if each.st_size), default=None)
 
 
 def forget(root: Path, before: int) -> None:

@@ -1,4 +1,5 @@
-"""Builds the layer for one runtime and processor, on any machine: ``python -m local.layer python3.13-arm64 TARGET``.
+"""Builds a layer for one runtime and processor, on any machine:
+``python -m local.layer pushhub python3.13-arm64 TARGET``.
 
 ``sam build`` calls it through ``layers/targets/*/Makefile``. SAM's own builder for Python would find most wheels, but
 checks no hash of one for another processor, and needs the runtime's own Python (docs/deploy.md). This one needs nothing
@@ -64,8 +65,8 @@ class Target:
     def platforms(self) -> list[str]:
         """Platform tags of wheels that run there, the newest first."""
         name, _ = _PROCESSORS[self.architecture]
-        made = [f"manylinux_{GLIBC[0]}_{minor}_{name}" for minor in range(GLIBC[1], 4, -1)]
-        return [*made, *(f"{each}_{name}" for each in _LEGACY[name]), f"linux_{name}"]
+        names = [f"manylinux_{GLIBC[0]}_{minor}_{name}" for minor in range(GLIBC[1], 4, -1)]
+        return [*names, *(f"{each}_{name}" for each in _LEGACY[name]), f"linux_{name}"]
 
     def runs(self, tag: str) -> bool:
         """Whether a wheel with this tag can be imported there (``cp311-abi3-manylinux_2_28_aarch64``)."""
@@ -118,8 +119,8 @@ def install(lock: Path, folder: Path, target: Target, python: Path) -> None:
     result = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode:
         lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
-        told = [line for line in lines if line.startswith("ERROR")] or lines or ["no output"]
-        raise LocalError(f"the layer's dependencies cannot be installed: {told[-1]}")
+        reasons = [line for line in lines if line.startswith("ERROR")] or lines or ["no output"]
+        raise LocalError(f"the layer's dependencies cannot be installed: {reasons[-1]}")
     leave_out(folder)
 
 
@@ -142,7 +143,7 @@ def problems(folder: Path, target: Target) -> Iterator[str]:
         tags = [line.partition(": ")[2].strip() for line in file.read_text().splitlines() if line.startswith("Tag:")]
         if not any(map(target.runs, tags)):
             package = file.parent.name.removesuffix(".dist-info")
-            yield f"{package} is built for {', '.join(tags)}, which does not run on {_told(target)}"
+            yield f"{package} is built for {', '.join(tags)}, which does not run on {_described(target)}"
     for file in sorted(folder.rglob("*.so")):
         yield from _problems_of_compiled(file, file.relative_to(folder).as_posix(), target)
 
@@ -158,10 +159,10 @@ def _problems_of_compiled(file: Path, name: str, target: Target) -> Iterator[str
         yield f"{name} is not compiled for Python 3.{target.minor}"
     wanted = max(((int(one), int(two)) for one, two in _GLIBC_SYMBOL.findall(content)), default=(0, 0))
     if wanted > GLIBC:
-        yield f"{name} wants glibc {wanted[0]}.{wanted[1]}; {_told(target)} has {GLIBC[0]}.{GLIBC[1]}"
+        yield f"{name} wants glibc {wanted[0]}.{wanted[1]}; {_described(target)} has {GLIBC[0]}.{GLIBC[1]}"
 
 
-def _told(target: Target) -> str:
+def _described(target: Target) -> str:
     return f"python3.{target.minor} on {target.architecture}"
 
 
@@ -169,7 +170,7 @@ def build(source: Path, artifacts: Path, target: Target, python: Path) -> None:
     """Build the layer.
 
     Args:
-        source: Its folder: the hub's own package and the lock file.
+        source: Its folder: the lock file, and in that of the hub its own package.
         artifacts: Where it goes.
         python: As of :func:`install`.
 
@@ -179,7 +180,8 @@ def build(source: Path, artifacts: Path, target: Target, python: Path) -> None:
     folder = artifacts / "python"
     folder.mkdir(parents=True, exist_ok=True)
     install(source / "requirements.txt", folder, target, python)
-    shutil.copytree(source / "pushhub", folder / "pushhub", ignore=shutil.ignore_patterns("__pycache__"))
+    if (source / "pushhub").is_dir():
+        shutil.copytree(source / "pushhub", folder / "pushhub", ignore=shutil.ignore_patterns("__pycache__"))
     found = list(problems(folder, target))
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     if size > MOST_BYTES:
@@ -190,8 +192,8 @@ def build(source: Path, artifacts: Path, target: Target, python: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build it."""
-    name, artifacts = arguments if arguments is not None else sys.argv[1:]
-    source = Path(__file__).resolve().parent.parent / "layers" / "pushhub"
+    layer, name, artifacts = arguments if arguments is not None else sys.argv[1:]
+    source = Path(__file__).resolve().parent.parent / "layers" / layer
     try:
         build(source, Path(artifacts), read_target(name), Path(sys.executable))
     except LocalError as error:

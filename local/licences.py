@@ -1,4 +1,4 @@
-"""Writes docs/licences.md, the licence of every locked package: ``python -m local.licences``.
+"""Writes requirements/licences.md, the licence of every locked package: ``python -m local.licences``.
 
 A package says its licence in its own metadata, so all environments have to be there whose lock files are listed: ``make
 test sam-local`` makes them.
@@ -16,9 +16,10 @@ from pathlib import Path
 from local.errors import LocalError
 from local.place import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "licences.md"
+PAGE = REPOSITORY / "requirements" / "licences.md"
 LOCKS: Mapping[str, tuple[str, str]] = {
     "layers/pushhub/requirements.txt": (".venv", "In the layer, and so in every function"),
+    "layers/scripting/requirements.txt": (".venv", "In the layer of the function that runs transformations"),
     "requirements/glue.txt": (".venv-glue", "The report: on AWS with Glue's own Spark and the wheels sent along"),
     "requirements/ministack.txt": (".venv-ministack", "The local stack's emulator"),
     "requirements/dev.txt": (".venv", "Tests, command line and local stack"),

@@ -13,14 +13,16 @@ variable                     what                                        default
 ``PUSHHUB_ALLOWED_TARGETS``  hosts or networks (with commas) where       none
                              subscribers may be, besides this machine
                              and public addresses
+``PUSHHUB_PARAMETERS``       the template's parameters                  none
 ===========================  ==========================================  ==============================
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.errors import LocalError
@@ -44,7 +46,9 @@ class Place:
         emulator_python: Interpreter of the environment that holds the emulator; functions run under it too.
         template: The SAM template to deploy.
         allowed_targets: Hosts or networks where subscribers may be, besides loopback and public addresses.
-        builds: Built packages, named by digest and shared by all stacks of this repository; safe to delete.
+        parameters: The template's, by name, that are to be others than on any machine.
+        builds: Built packages, named by digest, and what functions were seen to import; shared by all stacks of this
+            repository; safe to delete.
     """
 
     home: Path
@@ -53,6 +57,7 @@ class Place:
     emulator_python: Path = REPOSITORY / ".venv-ministack" / "bin" / "python"
     template: Path = REPOSITORY / "template.yaml"
     allowed_targets: tuple[str, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
     builds: Path = REPOSITORY / ".pushhub" / "builds"
 
     @classmethod
@@ -67,6 +72,7 @@ class Place:
             allowed_targets=tuple(
                 each.strip() for each in environ.get("PUSHHUB_ALLOWED_TARGETS", "").split(",") if each.strip()
             ),
+            parameters=_parameters(environ.get("PUSHHUB_PARAMETERS", "")),
         )
 
     @property
@@ -126,3 +132,19 @@ def _port(environ: Mapping[str, str], name: str, default: int) -> int:
     if text.isdecimal() and 0 < int(text) < 65_536:
         return int(text)
     raise LocalError(f"{name} is {text!r}: it must be a port number, 1 to 65535")
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Parameters that are written as for a shell: ``Name=Value``, with spaces between.
+
+    Raises:
+        LocalError: They are not.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise LocalError(f"PUSHHUB_PARAMETERS: {error}") from error
+    pairs = [each.partition("=") for each in words]
+    if not all(name and equals for name, equals, _ in pairs):
+        raise LocalError("PUSHHUB_PARAMETERS: Name=Value is required, with spaces between several")
+    return {name: value for name, _, value in pairs}

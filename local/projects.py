@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -51,9 +52,9 @@ def make(aws: Aws, table: str, name: str, file: Path, *, allowed_targets: Sequen
         raise LocalError(f"there is a project {name!r} already: see {file}")
     service = Projects(config=_store(aws, table), clock=SystemClock())
     project = service.make(name, allowed_targets=allowed_targets)
-    made = Credentials(name, project.project_id, service.make_token(project.project_id, name))
-    write_private(file, json.dumps([asdict(each) for each in [*remembered(file), made]], indent=2) + "\n")
-    return made
+    credentials = Credentials(name, project.project_id, service.make_token(project.project_id, name))
+    write_private(file, json.dumps([asdict(each) for each in [*remembered(file), credentials]], indent=2) + "\n")
+    return credentials
 
 
 def _store(aws: Aws, table: str) -> DynamoDBConfigStore:
@@ -65,7 +66,14 @@ def restore(aws: Aws, table: str, file: Path) -> None:
     store, now = _store(aws, table), SystemClock().now()
     for each in remembered(file):
         if store.project(each.project_id) is None:
-            store.put_project(Project(project_id=each.project_id, name=each.name, created_at=now))
+            store.put_project(
+                Project(
+                    project_id=each.project_id,
+                    name=each.name,
+                    created_at=now,
+                    external_secret=secrets.token_hex(16),
+                )
+            )
             store.put_token(each.project_id, token_hash(each.token), each.name, now)
 
 

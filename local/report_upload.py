@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 from glue_jobs.bundle import bundle
-from glue_jobs.libraries import AT_HAND, PLATFORM, WANTED
+from glue_jobs.libraries import PLATFORM, WANTED
 
 from local.errors import LocalError
 from local.place import REPOSITORY
@@ -49,16 +49,16 @@ def zip_of_wheels(wheels: Path, lock: str, target: Path) -> None:
     which it does without a package index.
     """
     wanted = re.findall(r"^[\w-]+==[^\s\\]+", pinned(lock, WANTED), flags=re.MULTILINE)
-    with zipfile.ZipFile(target, "w") as made:
-        made.writestr("wheels/requirements.txt", "\n".join(wanted) + "\n")
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("wheels/requirements.txt", "\n".join(wanted) + "\n")
         for wheel in sorted(wheels.glob("*.whl")):
-            made.write(wheel, f"wheels/{wheel.name}")
+            archive.write(wheel, f"wheels/{wheel.name}")
 
 
 def download(lock: str, folder: Path) -> None:
     """Fetch the wheels for Glue's Python and processor."""
     requirements = folder / "requirements.txt"
-    requirements.write_text(pinned(lock, (*WANTED, *AT_HAND)), encoding="utf-8")
+    requirements.write_text(pinned(lock, WANTED), encoding="utf-8")
     python, *platforms = PLATFORM
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes", "--only-binary=:all:"]
     options += ["--python-version", python, *(word for each in platforms for word in ("--platform", each))]

@@ -52,6 +52,8 @@ ROUTES = {
 
 It does not support WebSocket APIs, and fails when it finds one.
 """
+LAYERS = {"TransformFunction": ("PushhubLayer", "ScriptingLayer")}
+"""The layers of functions that have more than the hub's own."""
 _BLOCK_BYTES = 65_536
 _QUEUES = ("Push", "Route", "Retry", "Slow", "Errors", "Poll", "Notify")
 
@@ -84,7 +86,7 @@ def invocation_template(
                     "Architectures": [architecture()],
                     "Timeout": properties["Timeout"],
                     "MemorySize": 512,
-                    "Layers": [{"Ref": "PushhubLayer"}],
+                    "Layers": [{"Ref": each} for each in LAYERS.get(name, ("PushhubLayer",))],
                     "Environment": {"Variables": variables | {"AWS_ENDPOINT_URL": endpoint_url}},
                     "Events": {
                         f"Route{number}": {"Type": "HttpApi", "Properties": {"Method": method, "Path": path}}
@@ -105,9 +107,11 @@ def write_template(description: Description, *, endpoint_url: str) -> None:
     built = template.load(BUILT / "template.yaml")["Resources"]
     functions = [name for name, each in built.items() if each["Type"] == "AWS::Serverless::Function"]
     settings = _settings(description, functions)
-    made = invocation_template(built, settings, endpoint_url=endpoint_url, emulator_url=description.aws_endpoint_url)
+    prepared = invocation_template(
+        built, settings, endpoint_url=endpoint_url, emulator_url=description.aws_endpoint_url
+    )
     PREPARED.mkdir(parents=True, exist_ok=True)
-    (PREPARED / "template.json").write_text(json.dumps(made, indent=2) + "\n")
+    (PREPARED / "template.json").write_text(json.dumps(prepared, indent=2) + "\n")
 
 
 def write_events(work: Seeded) -> list[str]:

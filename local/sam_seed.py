@@ -36,6 +36,7 @@ from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore, 
 
 EXAMPLES = REPOSITORY / "events"
 EXAMPLE_PROJECT, EXAMPLE_TOKEN = "5b6c2f1d9e8a4c7b3d2e1f0a", "Zx3nV0sK9qTb7mLr2YwHc8Jd5PfGa1Ue"
+EXAMPLE_SOURCE, EXAMPLE_SOURCE_TOKEN = "src_3MRPxozwlbpv3eYVMIVKFWpsdzC", "kV6mTq0nJYbY2ZC2w1o0lWQ7uJcJ5rQh"
 TOPIC = "machines"
 RECORDED = ("Messages", "Pull", "Backlogs")
 """Tables whose changes are recorded."""
@@ -213,10 +214,12 @@ async def seeded(place: Place, description: Description, address: str, say: Say)
     """
     aws = Aws(description.aws_endpoint_url)
     name = f"sam-local-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
-    made = projects.make(aws, description.outputs["ConfigTableName"], name, place.projects, allowed_targets=(address,))
-    own = replace(description, project_id=made.project_id, token=made.token)
-    result = Seeded(project=made)
-    worker = _Worker(aws, own, made.project_id)
+    credentials = projects.make(
+        aws, description.outputs["ConfigTableName"], name, place.projects, allowed_targets=(address,)
+    )
+    own = replace(description, project_id=credentials.project_id, token=credentials.token)
+    result = Seeded(project=credentials)
+    worker = _Worker(aws, own, credentials.project_id)
     scheduler = ""
     try:
         async with (
@@ -291,15 +294,15 @@ async def _post(result: Seeded, hub: Hub, address: str) -> None:
 
 async def _schedule(aws: Aws, own: Description, store: Store) -> str:
     """A scheduler of the hub protocol whose time has come."""
-    made = await store.call(
+    created = await store.call(
         "POST", "/schedulers", {"scheduler": {"key": "sam:tick", "count": 1, "interval": "minutes"}}
     )
     settings = DynamoDBSchedulers(aws.dynamodb(), own.outputs["HubTableName"], SystemClock())
-    scheduler = settings.scheduler(own.project_id, made["id"])
+    scheduler = settings.scheduler(own.project_id, created["id"])
     if scheduler is None:
         raise LocalError("the scheduler that was seeded is not there")
     settings.put_scheduler(replace(scheduler, next_at=scheduler.created_at))
-    return str(made["id"])
+    return str(created["id"])
 
 
 def _bring_on(result: Seeded, worker: _Worker) -> None:
@@ -369,9 +372,11 @@ async def _event_of_connect(result: Seeded, tenant: Tenant) -> None:
 
 
 async def _events_of_requests(result: Seeded, own: Description) -> None:
-    """All other examples, with this project, its token, and the queues and the application that were made."""
-    async with Client(f"{own.base_url}/api/v1", {"Authorization": f"Bearer {own.token}"}) as webhooks:
-        application = await webhooks.call("POST", "/app?get_if_exists=true", {"name": "Shop", "uid": "shop"})
+    """All other examples, with this project, its token, and the queues, application and source that were made."""
+    async with Client(own.base_url, {"Authorization": f"Bearer {own.token}"}) as webhooks:
+        application = await webhooks.call("POST", "/api/v1/app?get_if_exists=true", {"name": "Shop", "uid": "shop"})
+        source = await webhooks.call("PUT", "/ingest/api/v1/source/repos", {"name": "Repositories", "type": "github"})
+    source_id, token = source["ingestUrl"].rsplit("/", 2)[1:]
     retried = result.message_ids["retry"]
     changes = {
         "control-http-create-queue": {
@@ -383,6 +388,7 @@ async def _events_of_requests(result: Seeded, own: Description) -> None:
         "control-http-push-statuses": {"/orders/messages/1911857267695685120": f"/shop/messages/{retried}"},
         "control-http-reserve-messages": {"/orders-errors/": "/inbox/"},
         "ingest-http-post-messages": {"/orders/": "/shop/", '"queue": "orders"': '"queue": "shop"'},
+        "ingest-http-take-in": {EXAMPLE_SOURCE: source_id, EXAMPLE_SOURCE_TOKEN: token},
         "ingest-http-post-webhook-message": {"app_3MRPxozw7TPC3MSkZFTrdbEFpc6": str(application["id"])},
     }
     for name in sorted({file.stem for file in EXAMPLES.glob("*.json")} - result.events.keys()):

@@ -120,27 +120,27 @@ def as_one(template: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         stack = one["Resources"].pop(name)
         place = _Placed(_given(inner.get("Parameters", {}), stack["Properties"].get("Parameters", {})), {})
         for each, condition in inner.get("Conditions", {}).items():
-            made = place.value(condition)
-            if one["Conditions"].setdefault(each, made) != made:
+            placed = place.value(condition)
+            if one["Conditions"].setdefault(each, placed) != placed:
                 raise LocalError(f"{name} in the template has another condition {each}")
         outer = stack.get("Condition")
         for each, resource in inner["Resources"].items():
             if each in one["Resources"]:
                 raise LocalError(f"{name} in the template has another {each}")
-            made = place.value(resource)
-            if outer and "Condition" in made:
-                both = f"{outer}And{made['Condition']}"
-                one["Conditions"][both] = {"Fn::And": [{"Condition": outer}, {"Condition": made["Condition"]}]}
-                made["Condition"] = both
+            placed = place.value(resource)
+            if outer and "Condition" in placed:
+                both = f"{outer}And{placed['Condition']}"
+                one["Conditions"][both] = {"Fn::And": [{"Condition": outer}, {"Condition": placed["Condition"]}]}
+                placed["Condition"] = both
             elif outer:
-                made["Condition"] = outer
-            one["Resources"][each] = made
+                placed["Condition"] = outer
+            one["Resources"][each] = placed
         for each, output in inner.get("Outputs", {}).items():
             outputs[f"{name}.Outputs.{each}"] = place.value(output["Value"])
     # What one stack is given may be what another tells.
-    told = _Placed({}, outputs)
+    final = _Placed({}, outputs)
     for _ in range(2):
-        one = told.value(one)
+        one = final.value(one)
     return one
 
 

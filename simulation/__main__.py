@@ -1,6 +1,7 @@
 """``make simulate``: runs of one world, one seed after another.
 
-The first run that breaks a promise is shrunk, and its trace printed.
+The first run that breaks a promise is shrunk, and its trace printed. Of small worlds, each seed strikes a tenth of all
+calls in all ways (:mod:`simulation.windows`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from simulation.run import WORLDS, Plan, Result, simulate
+from simulation import windows
+from simulation.run import SMALL_WORLDS, WORLDS, Plan, Result, simulate
+from simulation.strikes import Strike
 from simulation.totals import Totals, applied
 
 SHOWN_LINES = 60
@@ -31,21 +34,27 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, one after the other")
     parser.add_argument("--hours", type=float, default=6.0, help="hours of traffic and faults in each run")
-    parser.add_argument("--world", choices=[*WORLDS, "all"], default="all")
+    parser.add_argument("--world", choices=[*WORLDS, *SMALL_WORLDS, "all"], default="all")
     parser.add_argument("--rate", type=float, default=12.0, help="posts an hour of each producer")
     parser.add_argument(
         "--only", default="", help="storms and producers that take part, by name, with commas between; all if empty"
     )
     parser.add_argument("--calm", action="store_true", help="no storms: only endpoints and owners do what they do")
+    parser.add_argument("--strike", default="", help="of a small world, the one call to strike, as a run has named it")
     parser.add_argument("--minutes", type=float, default=0, help="begin no run after so many minutes; 0 for no end")
     parser.add_argument("--go-on", action="store_true", help="name runs that break a promise, and go on with the next")
     given = parser.parse_args(arguments)
     only = frozenset(given.only.split(",")) if given.only else None
-    worlds = list(WORLDS) if given.world == "all" else [given.world]
+    worlds = [*WORLDS, *SMALL_WORLDS] if given.world == "all" else [given.world]
     totals, began = Totals(), time.monotonic()
     for seed, world in product(range(given.seed, given.seed + given.seeds), worlds):
         if given.minutes and time.monotonic() - began > given.minutes * 60:
             break
+        if world in SMALL_WORLDS:
+            chosen = [Strike.read(given.strike)] if given.strike else windows.turn(world, seed)
+            if not _struck(totals, world, seed, chosen, go_on=given.go_on):
+                return 1
+            continue
         worked = time.process_time()
         result = simulate(Plan(seed, world, given.hours, given.rate, only, given.calm), progress=_told)
         print(f"{_summary(result)}\n  {applied(result.figures)}", flush=True)
@@ -56,6 +65,34 @@ def main(arguments: Sequence[str]) -> int:
         totals.add(result, time.process_time() - worked)
     print("\n".join(totals.lines()))
     return 1 if totals.broken else 0
+
+
+def _struck(totals: Totals, world: str, seed: int, chosen: Sequence[Strike], *, go_on: bool) -> bool:
+    """Strike calls of a small world; returns whether to go on."""
+    worked, runs = time.process_time(), 0
+    every = sum(1 for _ in windows.strikes(world))
+    for result in windows.struck(world, chosen):
+        now = time.process_time()
+        totals.add(result, now - worked, every)
+        worked, runs = now, runs + 1
+        if result.violations:
+            _tell_strike(result)
+            if not go_on:
+                return False
+    print(f"{world} seed {seed}: {runs} of {every} strikes", flush=True)
+    return True
+
+
+def _tell_strike(result: Result) -> None:
+    """Print what was broken, and the end of the trace."""
+    plan = result.plan
+    assert plan.strike is not None
+    print(f"{plan.world}, strike {plan.strike}: {windows.calls(plan.world)[plan.strike.call]}")
+    _tell(result)
+    again = simulate(plan, keep_lines=True)
+    for at, line in again.about(again.violations[0])[-SHOWN_LINES:]:
+        print(f"  {at / 1_000_000:14.6f} s  {line}")
+    print(f'again:\n  python -m simulation --world "{plan.world}" --strike "{plan.strike}"', flush=True)
 
 
 def _told(line: str) -> None:

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import base64
 import bisect
+import io
 import itertools
 import json
 import logging
 import os
 import secrets
 import sys
+import threading
 import uuid
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from contextlib import contextmanager, suppress
@@ -33,21 +35,28 @@ from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
 from pushhub.engine.flow import finished
 from pushhub.engine.wiring import AwsEnginePorts
+from pushhub.runtime import scripts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
+from pushhub.sinks import roles as role_keys
 from pushhub.web.http import Router
+from pushhub.webhooks.streams import reading
+from simulation.athena import Athena
 from simulation.dynamodb import MOST_STALE_MS, Change, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
-from simulation.functions import Environment, Function, RunFailed
+from simulation.functions import Environment, Function, RunFailed, Telemetry
 from simulation.ids import ids_in
 from simulation.items import Pace
+from simulation.locks import VirtualLock, waited
 from simulation.promises.judgement import Told
 from simulation.roles import roles
 from simulation.scheduler import SECOND, Scheduler, VirtualFuture, current_task
 from simulation.sources import QueueSource, StreamSource
 from simulation.sqs import NO_LINEAGE, Chances, Lineage, Queue, Sqs
 from simulation.storage import S3, Kms, Sockets
+from simulation.strikes import Chosen
+from simulation.sts import Sts
 from simulation.template import Stack
 from simulation.weather import Kind, Weather
 
@@ -67,30 +76,11 @@ MOST_ASYNCHRONOUS_BYTES = 262_144
 WOKEN = ("ScheduleTable", "WebhooksTable")
 """Tables that say what ``wake`` has to do."""
 
+PAST_MS = 1_000
+"""How old what DynamoDB shows may always be where nobody asked for a consistent read ("usually within a second")."""
+
 GATEWAY_GIVES_UP_S = 30
 """API Gateway waits no longer for a function."""
-
-
-class Telemetry:
-    """Counts log lines and metrics; has the interface of the hub's telemetry.
-
-    Attributes:
-        counts: By metric.
-    """
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-
-    def event(self, name: str, /, **fields: object) -> None:  # noqa: ARG002 (the port's)
-        """A log line, counted by name."""
-        self.counts[f"log {name}"] += 1
-
-    def count(self, metric: str, value: int = 1) -> None:
-        """A metric."""
-        self.counts[metric] += value
-
-    def flush(self) -> None:
-        """Nothing to write."""
 
 
 NOT_ASKED = Told(0, 0, 0)
@@ -122,12 +112,15 @@ class Account:
         weather: What goes wrong.
         most_in_flight: Messages in flight at which a queue hands out no more, by its name; 120,000 for the others, as
             on AWS.
+        reads_the_past: Whether each read that is not consistent, and each index, shows what was up to a second ago.
+            That is no fault, and excuses nothing.
 
     Attributes:
         written: Called with each change of a table: name, item before and after.
         long_polls: Whether a receive that waits ends as soon as a message comes, as on AWS. If not, it looks again only
             when its time is over: at a quiet queue, orders that come meanwhile wait for up to a second longer.
         calls: Calls of services so far.
+        chosen: Numbers the calls, of which one was chosen to go wrong; None while they are not numbered.
         asked: Requests to endpoints so far.
         troubles: When a call or a run of each function went wrong, microseconds.
         hindered: The same without environments that died.
@@ -142,17 +135,25 @@ class Account:
     """
 
     def __init__(
-        self, seed: str, stack: Stack, weather: Weather, *, most_in_flight: Mapping[str, int] | None = None
+        self,
+        seed: str,
+        stack: Stack,
+        weather: Weather,
+        *,
+        most_in_flight: Mapping[str, int] | None = None,
+        reads_the_past: bool = False,
     ) -> None:
         self.seed = seed
         self.stack = stack
         self.weather = weather
         self.scheduler = Scheduler(seed)
         self.random = Random(f"{seed}/account")
+        self._past = Random(f"{seed}/past") if reads_the_past else None
         self.telemetry = Telemetry()
-        self.numbers = itertools.count(1)
+        self.numbers: Iterator[int] = itertools.count(1)
         self.long_polls = False
         self.calls = 0
+        self.chosen: Chosen | None = None
         self.asked = 0
         self.troubles: dict[str, list[int]] = defaultdict(list)
         self.hindered: dict[str, list[int]] = defaultdict(list)
@@ -179,6 +180,7 @@ class Account:
         )
         self.s3 = S3()
         self.sockets = Sockets(self.now_ms)
+        self.sts = Sts(self.now_ms)
         self.services: dict[str, object] = {
             "dynamodb": self.dynamodb,
             "sqs": Sqs(
@@ -190,6 +192,8 @@ class Account:
             "kms": Kms(),
             "apigatewaymanagementapi": self.sockets,
             "lambda": Lambda(self),
+            "athena": Athena(self.s3, self.now_ms),
+            "sts": self.sts,
         }
         self.roles = roles(**stack.parameters)
         self.functions = {each.name: Function(self, each) for each in stack.functions}
@@ -408,13 +412,15 @@ class Account:
     def _lag_ms(self) -> int:
         worst = self.weather.worst(Kind.LAG, self.scheduler.now)
         if not worst:
-            return self.random.randrange(5, 60)
+            return self._past.randrange(5, PAST_MS) if self._past else self.random.randrange(5, 60)
         self.weather.struck[Kind.LAG.value] += 1
         return self.random.randrange(round(worst * 1000))
 
     def _stale_ms(self) -> int:
         stale = self.weather.strikes(Kind.STALE, "dynamodb", self.scheduler.now)
-        return self.random.randrange(1, MOST_STALE_MS) if stale else 0
+        if stale:
+            return self.random.randrange(1, MOST_STALE_MS)
+        return self._past.randrange(1, PAST_MS) if self._past else 0
 
     def _changed(self, change: Change) -> None:
         table, before, after = change.table, change.before, change.after
@@ -442,6 +448,15 @@ class Account:
         def executor(max_workers: int | None = None, **_: Any) -> Any:
             return _environment().executor(max_workers or 1)
 
+        def pause(duration: int) -> None:
+            _environment().pause(duration)
+
+        def lock() -> VirtualLock:
+            return VirtualLock(self.scheduler, pause)
+
+        def waits(event: threading.Event, timeout: float | None = None) -> bool:
+            return waited(self.scheduler, pause, event.is_set, timeout)
+
         pools = [
             module
             for name, module in sys.modules.items()
@@ -452,13 +467,17 @@ class Account:
         with contextmanager(_patched)(
             [(module, "ThreadPoolExecutor", executor) for module in [*pools, futures]]
             + [
+                # Messages that go together, sinks that are read in turn, and keys that are asked for once for all.
+                (threading.Event, "wait", waits),
+                (reading, "Lock", lock),
+                (role_keys, "_Known", lambda known=role_keys._Known: known(lock=lock())),
                 *((module, "Future", lambda: VirtualFuture(self.scheduler)) for module in (shared_reads, finished)),
                 (secrets, "token_hex", lambda size=32: random.randbytes(size).hex()),
                 (secrets, "token_bytes", lambda size=32: random.randbytes(size)),
                 (
                     secrets,
                     "token_urlsafe",
-                    lambda size=32: base64.urlsafe_b64encode(random.randbytes(size)).decode()[:size],
+                    lambda size=32: base64.urlsafe_b64encode(random.randbytes(size)).rstrip(b"=").decode(),
                 ),
                 (uuid, "uuid4", lambda: uuid.UUID(bytes=random.randbytes(16), version=4)),
                 *(
@@ -506,16 +525,32 @@ def lineage() -> Lineage:
     return environment.lineage if environment else NO_LINEAGE
 
 
+TRANSFORM, TRANSFORMS_IN = "TransformFunction", 5_000
+"""The function that runs strangers' code, and how long a run takes, microseconds."""
+
+
 class Lambda:
-    """Lambda as functions call it: to run another function asynchronously."""
+    """Lambda as functions call it: to run another function asynchronously, or the one that runs strangers' code."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
 
-    def invoke(self, *, FunctionName: str, InvocationType: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803
-        """Invoke, asynchronously."""
+    def invoke(
+        self,
+        *,
+        FunctionName: str,  # noqa: N803 (the service's)
+        Payload: bytes,  # noqa: N803
+        InvocationType: str = "RequestResponse",  # noqa: N803
+    ) -> dict[str, Any]:
+        """Invoke, asynchronously; what has neither a hub nor rights is waited for."""
         if InvocationType != "Event":
-            raise ValueError("the simulator has asynchronous runs only")
+            if FunctionName != TRANSFORM:
+                raise ValueError(f"{FunctionName} has asynchronous runs only in the simulator")
+            self._account.scheduler.sleep(TRANSFORMS_IN)
+            return {
+                "StatusCode": 200,
+                "Payload": io.BytesIO(json.dumps(scripts.run(json.loads(Payload), None)).encode()),
+            }
         if len(Payload) > MOST_ASYNCHRONOUS_BYTES:
             raise service_error("RequestTooLargeException", "Invoke")
         event = json.loads(Payload)

@@ -738,12 +738,15 @@ class DynamoDB:
         return answer
 
     def scan(self, *, TableName: str, **more: Any) -> dict[str, Any]:  # noqa: N803
-        """Scan of a table, or of a segment of it; it is not counted for any key."""
+        """Scan of a table, of a segment of it or of an index; it is not counted for any key."""
         table = self.tables[TableName]
         items = self._seen(table, more).segment(
             more.get("Segment", 0), more.get("TotalSegments", 1), after=more.get("ExclusiveStartKey")
         )
-        return self._page(items, None, more)[0]
+        index = next((each for each in table.schema.indexes if each.name == more.get("IndexName")), None)
+        if index is not None:
+            items = (each for each in items if index.partition in each and index.sort in each)
+        return self._page(items, index, more)[0]
 
     def _page(
         self, items: Iterator[Item], index: Index | None, more: Mapping[str, Any]

@@ -10,16 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pushhub.base.ports import PushRequest
+from simulation.conditions import Conditions
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR, MINUTE
-
-if TYPE_CHECKING:
-    from simulation.account import Account
-    from simulation.functions import Environment
 
 
 @dataclass(frozen=True)
@@ -87,6 +83,7 @@ class Asked:
         answered_at: When the hub had the whole answer, microseconds; None if it never had.
         ended_at: When the connection ended, microseconds; None while it is open.
         said: The body of the answer, if it is well and says something.
+        path: The path that it was sent to.
     """
 
     at: int
@@ -99,6 +96,7 @@ class Asked:
     answered_at: int | None = None
     ended_at: int | None = None
     said: bytes = b""
+    path: str = ""
 
 
 class Endpoint:
@@ -117,7 +115,7 @@ class Endpoint:
         answers: Makes its answer when it is well; None for any 2xx.
     """
 
-    def __init__(self, account: Account, name: str, moods: Sequence[tuple[int, Mood]]) -> None:
+    def __init__(self, account: Conditions, name: str, moods: Sequence[tuple[int, Mood]]) -> None:
         self.account = account
         self.name = name
         self.moods = [*moods]
@@ -139,21 +137,24 @@ class Endpoint:
         spells = zip(self.moods, [*self.moods[1:], (10**18, Mood.WELL)], strict=True)
         return all(mood is Mood.WELL or until <= begins or since >= ends for (since, mood), (until, _) in spells)
 
-    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
-        """Handle a request: returns what is recorded of it, and the reply."""
+    def asked(self, request: PushRequest, environment: str) -> tuple[Asked, Reply]:
+        """Handle a request of an environment: what is recorded of it, and the reply."""
         now = self.account.scheduler.now
         mood = self.mood()
         self.account.asked += 1
         headers = {name.lower(): value for name, value in request.headers.items()}
         message_id = self.about(headers, request.body)
-        seen = Asked(now, headers, request.body, message_id, environment.name)
+        path = urlsplit(request.url).path
+        seen = Asked(now, headers, request.body, message_id, environment, path=path)
         self.log.append(seen)
         self.about_message[message_id].append(seen)
         if mood is Mood.DOWN or (mood is Mood.FLAPPING and now // MINUTE % 2):
             return seen, Reply(error_class="connect", takes=self._random.randrange(1_000, 2_000_000))
         reply = self._reply(mood, seen)
         seen.status = 0 if reply.error_class else reply.status
-        seen.wait_s = int(reply.headers.get("retry-after", "0"))
+        wait = reply.headers.get("retry-after", "0")
+        # A date is for talks, which compare with what they said.
+        seen.wait_s = int(wait) if wait.isdigit() else 0
         self.account.note(f"{self.name} asked {message_id} {mood} {reply.status} {reply.error_class}")
         return seen, reply
 
@@ -193,7 +194,7 @@ class Endpoint:
 class Endpoints:
     """All endpoints, by host."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Conditions) -> None:
         self._account = account
         self.known: dict[str, Endpoint] = {}
 

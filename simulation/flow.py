@@ -16,7 +16,6 @@ from pushhub.engine.projects.projects import Projects
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked as Seen
 from simulation.endpoints import Reply
-from simulation.functions import Environment
 from simulation.promises.flow import Asked, Flow, Limit, Waiting
 from simulation.promises.judgement import Faults, Judgement
 from simulation.scheduler import SECOND
@@ -45,15 +44,15 @@ class Receiver:
     ids: list[str] = field(default_factory=list)
     environments: set[str] = field(default_factory=set)
 
-    def asked(self, request: PushRequest, environment: Environment) -> tuple[Seen, Reply]:
+    def asked(self, request: PushRequest, environment: str) -> tuple[Seen, Reply]:
         """A request."""
         now, takes = self.account.scheduler.now, self.takes_ms(len(self.begun)) * 1_000
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.begun.append(now)
         self.ended.append(now + takes)
         self.ids.append(headers["iron-message-id"])
-        self.environments.add(environment.name)
-        return Seen(now, headers, b"", self.ids[-1], environment.name), Reply(takes=takes)
+        self.environments.add(environment)
+        return Seen(now, headers, b"", self.ids[-1], environment), Reply(takes=takes)
 
     def most_within(self, seconds: float) -> int:
         """The most requests that began within any span of so many seconds."""
@@ -71,7 +70,12 @@ class Receiver:
     @property
     def most_at_once(self) -> int:
         """The most requests that were in progress at a time."""
-        return max(map(self.at_once, self.begun), default=0)
+        most = now = 0
+        # At one moment what ends comes first.
+        for _, change in sorted([*((at, 1) for at in self.begun), *((at, -1) for at in self.ended)]):
+            now += change
+            most = max(most, now)
+        return most
 
 
 class Bench:

@@ -7,12 +7,13 @@ simulated services, and runs the handler that is deployed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from random import Random
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from unittest.mock import patch
 
 from botocore.exceptions import ClientError, ReadTimeoutError
@@ -25,15 +26,16 @@ from pushhub.cloud.settings import Settings
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime import hub as runtime
 from pushhub.runtime.hub import Pushhub
-from simulation.dynamodb import THROTTLED, service_error
+from simulation.conditions import Conditions
+from simulation.dynamodb import THROTTLED, DynamoDB, service_error
+from simulation.endpoints import Endpoints
 from simulation.ids import ids_in
+from simulation.roles import Role
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
-from simulation.sqs import NO_LINEAGE, Lineage
+from simulation.sqs import NO_LINEAGE, Lineage, Queue
+from simulation.strikes import Chosen, Strike, Wrong
 from simulation.template import ROOT, FunctionSettings
 from simulation.weather import Kind
-
-if TYPE_CHECKING:
-    from simulation.account import Account
 
 IDLE_AT_MOST = 420 * SECOND
 """An environment that was not used for so long is gone."""
@@ -56,6 +58,63 @@ LONGEST_CHAIN = 16
 unless it allows that. Chains lead through messages of SQS and through calls of Lambda; a table's stream begins a new
 one.
 """
+
+
+class Telemetry:
+    """Counts log lines and metrics; has the interface of the hub's telemetry.
+
+    Attributes:
+        counts: By metric.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def event(self, name: str, /, **fields: object) -> None:  # noqa: ARG002 (the port's)
+        """A log line, counted by name."""
+        self.counts[f"log {name}"] += 1
+
+    def count(self, metric: str, value: int = 1) -> None:
+        """A metric."""
+        self.counts[metric] += value
+
+    def flush(self) -> None:
+        """Nothing to write."""
+
+
+class Services(Conditions, Protocol):
+    """The services that functions call, and what goes wrong with them; the account says what each is."""
+
+    random: Random
+    numbers: Iterator[int]
+    telemetry: Telemetry
+    endpoints: Endpoints
+    services: dict[str, object]
+    dynamodb: DynamoDB
+    queues: dict[str, Queue]
+    roles: dict[str, Role]
+    long_polls: bool
+    calls: int
+    chosen: Chosen | None
+    sweeps: list[Callable[[str], None]]
+
+    def now_ms(self) -> int:
+        """The true time, epoch milliseconds."""
+
+    def moment(self, at_ms: int) -> int:
+        """A time in microseconds since the start."""
+
+    def trouble(self, function: str, line: str) -> None:
+        """Tell what went wrong in a function."""
+
+    def chain_ended(self, function: str, text: str) -> None:
+        """Lambda would not run a function again in the same chain of requests."""
+
+    def lose(self, kind: Kind, ids: list[str]) -> None:
+        """Orders, or places in a stream, are lost."""
+
+    def ignoring_refusals(self, call: Callable[[], object]) -> None:
+        """Make a call and ignore its answer."""
 
 
 class Clock:
@@ -129,7 +188,7 @@ class Sender:
         account = environment.account
         started = environment.clock.now()
         environment.pause(account.random.randrange(500, 5_000))
-        seen, reply = account.endpoints.at(request.url).asked(request, environment)
+        seen, reply = account.endpoints.at(request.url).asked(request, environment.name)
         limit = round(request.timeout_s * SECOND)
         try:
             environment.pause(min(reply.takes, limit))
@@ -211,7 +270,7 @@ class Environment:
 
     def __init__(
         self,
-        account: Account,
+        account: Services,
         settings: FunctionSettings,
         number: int,
     ) -> None:
@@ -311,6 +370,8 @@ class Environment:
         self.pause(latency)
         now = account.scheduler.now
         account.calls += 1
+        if account.chosen is not None and (strike := account.chosen.reached(self.name, service, operation, parameters)):
+            return self._struck(strike, service, operation, real, parameters)
         if now < weather.over:
             return self._in_weather(service, operation, real, parameters)
         return self._made(operation, real, parameters)
@@ -339,41 +400,81 @@ class Environment:
         return answer
 
     def _in_weather(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        """A call in which chance decides what goes wrong."""
         account, weather = self.account, self.account.weather
         now = account.scheduler.now
+        wrong = partial(self._goes_wrong, service=service, operation=operation, real=real, parameters=parameters)
         if weather.strikes(Kind.CRASH, self.settings.name, now):
-            if account.random.random() < 0.5:
-                real(**parameters)
-                account.trouble(self.settings.name, f"{self.name} dies after {operation}")
-            else:
-                account.trouble(self.settings.name, f"{self.name} dies before {operation}")
-            self.die()
-            raise Killed
+            return wrong(Wrong.DIES_AFTER if account.random.random() < 0.5 else Wrong.DIES_BEFORE)
         if weather.strikes(Kind.REFUSED, service, now):
-            account.trouble(self.settings.name, f"{self.name} {operation} refused")
-            raise service_error("ThrottlingException", operation)
+            return wrong(Wrong.REFUSED)
         if weather.strikes(Kind.OUTAGE, service, now):
             account.trouble(self.settings.name, f"{self.name} {operation} refused, as {service} is down")
             raise service_error("ServiceUnavailable", operation)
         if weather.strikes(Kind.LATE, service, now):
-            account.trouble(self.settings.name, f"{self.name} {operation} unanswered, and late")
-            self._take_effect_late(real, parameters)
-            raise ReadTimeoutError(endpoint_url=service)
+            return wrong(Wrong.LATE)
         if operation == "transact_write_items" and weather.strikes(Kind.CONFLICT, service, now):
             account.trouble(self.settings.name, f"{self.name} {operation} takes long")
             return self._made(operation, partial(self._transact_slowly, real), parameters)
         if weather.strikes(Kind.REPEATED, service, now):
-            account.trouble(self.settings.name, f"{self.name} {operation} repeated")
-            # Nobody knows the first call's answer; the second one's counts, even if it is a refusal.
-            account.ignoring_refusals(lambda: real(**parameters))
-            self.pause(account.random.randrange(50_000, 10_000_000))
-        lost = weather.strikes(Kind.LOST, service, now)
-        answer = self._made(operation, real, parameters)
-        if lost:
-            account.trouble(self.settings.name, f"{self.name} {operation} unanswered")
-            self.pause(account.random.randrange(1_000_000, 40_000_000))
+            self._repeated(operation, real, parameters)
+        if weather.strikes(Kind.LOST, service, now):
+            return wrong(Wrong.LOST)
+        return self._made(operation, real, parameters)
+
+    def _goes_wrong(
+        self, wrong: Wrong, *, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]
+    ) -> Any:
+        """A call that goes wrong in a given way.
+
+        Raises:
+            Killed: The environment died.
+            ClientError: The call was refused.
+            ReadTimeoutError: It was not answered.
+        """
+        account, function = self.account, self.settings.name
+        if wrong in {Wrong.DIES_BEFORE, Wrong.DIES_AFTER}:
+            if wrong is Wrong.DIES_AFTER:
+                # What it would have been told, a refusal too, nobody learns.
+                account.ignoring_refusals(lambda: real(**parameters))
+            account.trouble(function, f"{self.name} {wrong} {operation}")
+            self.die()
+            raise Killed
+        if wrong is Wrong.REFUSED:
+            account.trouble(function, f"{self.name} {operation} refused")
+            raise service_error("ThrottlingException", operation)
+        if wrong is Wrong.LATE:
+            account.trouble(function, f"{self.name} {operation} unanswered, and late")
+            self._take_effect_late(real, parameters)
             raise ReadTimeoutError(endpoint_url=service)
-        return answer
+        if wrong is Wrong.REPEATED:
+            self._repeated(operation, real, parameters)
+            return self._made(operation, real, parameters)
+        self._made(operation, real, parameters)
+        account.trouble(function, f"{self.name} {operation} unanswered")
+        self.pause(account.random.randrange(1_000_000, 40_000_000))
+        raise ReadTimeoutError(endpoint_url=service)
+
+    def _repeated(self, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> None:
+        """The SDK has had no answer, and makes a call again some time later; only that answer counts."""
+        account = self.account
+        account.trouble(self.settings.name, f"{self.name} {operation} repeated")
+        account.ignoring_refusals(lambda: real(**parameters))
+        self.pause(account.random.randrange(50_000, 10_000_000))
+
+    def _struck(
+        self, strike: Strike, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]
+    ) -> Any:
+        """The call that was chosen to go wrong, or to wait for others."""
+        account = self.account
+        if strike.wrong is not None:
+            wrong = strike.wrong
+            return self._goes_wrong(wrong, service=service, operation=operation, real=real, parameters=parameters)
+        account.trouble(self.settings.name, f"{self.name} {operation} waits for {strike.others} calls")
+        assert account.chosen is not None
+        account.chosen.wait(self.name)
+        self.pause(0)
+        return self._made(operation, real, parameters)
 
     def _take_effect_late(self, real: Callable[..., Any], parameters: dict[str, Any]) -> None:
         """Wait for an answer in vain; the call takes effect some time after its caller has given up."""
@@ -491,7 +592,7 @@ class Function:
         settings: As deployed.
     """
 
-    def __init__(self, account: Account, settings: FunctionSettings) -> None:
+    def __init__(self, account: Services, settings: FunctionSettings) -> None:
         self.account = account
         self.settings = settings
         self._idle: list[Environment] = []

@@ -30,7 +30,6 @@ from pushhub.engine.projects.projects import Projects
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked, Reply
 from simulation.expressions import Item
-from simulation.functions import Environment
 from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import HOUR, MINUTE, Weather
@@ -117,7 +116,7 @@ class Everywhere:
         self._watch = watch
         self._back_at = back_at
 
-    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
+    def asked(self, request: PushRequest, environment: str) -> tuple[Asked, Reply]:
         """A request."""
         now, now_ms, watch = self._account.scheduler.now, self._account.now_ms(), self._watch
         headers = request.headers
@@ -129,7 +128,7 @@ class Everywhere:
             late[max(0, (now_ms - due) // 1000)] += 1
         else:
             watch.first[(now_ms - watch.accepted_at[message_id]) // 1000] += 1
-        seen = Asked(now, {}, b"", message_id, environment.name)
+        seen = Asked(now, {}, b"", message_id, environment)
         if after_ms < 0:
             watch.tries["down"] += 1
             return seen, Reply(error_class="connect", takes=20_000)

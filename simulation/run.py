@@ -11,14 +11,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 
 from simulation.account import Account
 from simulation.conservation import judged
+from simulation.deployed import deployed
 from simulation.lost import Lost
 from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.template import stack
+from simulation.strikes import Chosen, Strike
+from simulation.template import stack, template
 from simulation.truth import Truth
 from simulation.weather import HOUR, Storm, Weather, chosen, forecast
 from simulation.worlds.gates import GatesWorld
@@ -27,6 +30,8 @@ from simulation.worlds.ironmq import IronMqWorld
 from simulation.worlds.notifications import NotificationsWorld
 from simulation.worlds.policies import PoliciesWorld
 from simulation.worlds.pull import PullWorld
+from simulation.worlds.sinks import SinksWorld
+from simulation.worlds.small import SMALL
 from simulation.worlds.tenants import TenantsWorld
 from simulation.worlds.webhooks import WebhooksWorld
 from simulation.worlds.world import World
@@ -35,10 +40,13 @@ WORLDS: dict[str, type[World]] = {
     each.name: each
     for each in (
         *(IronMqWorld, PullWorld, PoliciesWorld, HubWorld, NotificationsWorld, WebhooksWorld, TenantsWorld),
-        GatesWorld,
+        *(GatesWorld, SinksWorld),
     )
 }
-"""Worlds by name."""
+"""Worlds with weather, by name."""
+
+SMALL_WORLDS: dict[str, type[World]] = {each.name: each for each in SMALL}
+"""Worlds whose calls are struck one by one, by name."""
 
 SETTLES_WITHIN = 40
 """Hours after the last storm within which everything ends: the longest retries, and a day of sweeping."""
@@ -64,6 +72,9 @@ class Plan:
         only: Names of the storms and producers that take part; None for all.
         calm: Whether nothing goes wrong but what endpoints and owners do.
         talk: Whether the documents are talked through at the end.
+        strike: What happens to one call, chosen by its number; calls are numbered from the beginning of the traffic.
+        past: Whether each read that is not consistent, and each index, shows what was up to a second ago, which AWS
+            always may; of every other seed unless it is given.
     """
 
     seed: int
@@ -73,6 +84,13 @@ class Plan:
     only: frozenset[str] | None = None
     calm: bool = False
     talk: bool = True
+    strike: Strike | None = None
+    past: bool | None = None
+
+    @property
+    def reads_the_past(self) -> bool:
+        """See :attr:`past`."""
+        return self.seed % 2 == 0 if self.past is None else self.past
 
     def takes(self, name: str) -> bool:
         """Whether a storm or a producer takes part."""
@@ -143,7 +161,14 @@ class Scene:
     def broken(self) -> list[Violation]:
         """Every promise that was not kept."""
         violations = [*self.world.check(), *self.world.talked.violations, *_conservation(self.truth)]
-        return [*violations, *_queues(self.account), *self.lost.violations()]
+        violations += self.world.held_up()
+        return [*violations, *_queues(self.account), *self.lost.violations(), *_numbers()]
+
+
+@cache
+def _numbers() -> Sequence[Violation]:
+    """What is deployed otherwise than promised; the same in each run."""
+    return [*deployed(template())]
 
 
 @contextmanager
@@ -157,18 +182,21 @@ def played(
     storms = [each for each in storms if plan.takes(each.name)]
     deployed = stack(**chosen(storms))
     weather = Weather((), seed)
-    account = Account(seed, deployed, weather)
+    account = Account(seed, deployed, weather, reads_the_past=plan.reads_the_past)
     if keep_lines:
         account.scheduler.lines = []
     truth, lost = Truth(account), Lost(account)
     account.queues[GIVEN_UP].passed = Counter()
-    world = WORLDS[plan.world](account, truth, plan.hours, plan.rate)
+    world = (WORLDS | SMALL_WORLDS)[plan.world](account, truth, plan.hours, plan.rate)
     with account.installed():
         world.set_up()
         account.begin_schedules()
         account.weather = _shifted(storms, account.scheduler.now, seed)
         for storm in account.weather.storms:
             _announce(account, storm)
+        if plan.world in SMALL_WORLDS:
+            # Of other worlds no call is struck by its number, and who made each of a million is not noted.
+            account.chosen = Chosen(account, plan.strike)
         actors = [each for each in world.actors() if plan.takes(each)]
         world.begin(actors)
         start = account.scheduler.now

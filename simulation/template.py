@@ -223,7 +223,9 @@ def _written_out(function: str, resolver: Resolver) -> list[QueueEvents]:
         for each in template()["Resources"].values()
         if each["Type"] == "AWS::Lambda::EventSourceMapping"
     )
-    return [_queue_events(each, each["EventSourceArn"]) for each in mappings if each["FunctionName"] == function]
+    # What is consumed from elsewhere is nothing by default.
+    queues = (each for each in mappings if each["FunctionName"] == function and each["EventSourceArn"])
+    return [_queue_events(each, each["EventSourceArn"]) for each in queues]
 
 
 def _queue_events(settings: Mapping[str, Any], queue: str) -> QueueEvents:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import os
 from functools import cache
+from typing import Any
 
+import botocore.hooks
 import botocore.loaders
 import pytest
+from cryptography.hazmat.primitives import serialization
 from hypothesis import HealthCheck, settings
 from tests.ironmq.api.hub import Hub
 
@@ -24,6 +27,15 @@ settings.load_profile("pushhub")
 
 # Sessions of one process read AWS's descriptions of its services once: many tests begin with new clients.
 botocore.loaders.create_loader = cache(botocore.loaders.create_loader)
+
+# Each new session looks through its aliases of services for each of its events: a twentieth of all CPU where
+# commands are tried.
+_aliaser: Any = botocore.hooks.EventAliaser
+_aliased = cache(_aliaser(None)._alias_event_name)
+_aliaser._alias_event_name = lambda self, event_name: _aliased(event_name)
+
+# Whether the numbers of an RSA key are primes takes a tenth of a second: for the same bytes it is asked once.
+serialization.load_pem_private_key = cache(serialization.load_pem_private_key)  # type: ignore[assignment]
 
 
 def pytest_collection_finish() -> None:

@@ -52,12 +52,12 @@ def _line(change: Mapping[str, Any]) -> dict[str, Any]:
     by = change["by"]
     who = " ".join(part for part in (by["kind"], by["token"], by.get("app", ""), by.get("arn", "")) if part)
     status = "?" if change["status"] is None else change["status"]
-    made = f" -> {change['made']}" if change.get("made") else ""
+    created = f" -> {change['made']}" if change.get("made") else ""
     return {
         "at": change["at"],
         "by": who,
         "from": change["from"]["address"],
         "action": change["action"],
-        "what": f"{change['what']}{made}",
+        "what": f"{change['what']}{created}",
         "status": status,
     }

@@ -24,7 +24,7 @@ def health(hub: HubOptions, queue: str | None, store: bool) -> None:
     rest = hub.rest()
     if store:
         mappings = rest.call("GET", f"{rest.store}/mappings.json")
-        hub.show({"mapping": text(each, "name"), **told(section(each, "health"))} for each in mappings)
+        hub.show({"mapping": text(each, "name"), **health_row(section(each, "health"))} for each in mappings)
         return
     if queue is not None:
         hub.show(health_rows(rest.call("GET", rest.queue(queue, "/health"))))
@@ -34,7 +34,7 @@ def health(hub: HubOptions, queue: str | None, store: bool) -> None:
         {
             "endpoint": text(section(each, "endpoint"), "url"),
             "application": text(each, "appName"),
-            **told(section(each, "health")),
+            **health_row(section(each, "health")),
         }
         for each in sections(answer, "data")
     )
@@ -46,11 +46,12 @@ def health(hub: HubOptions, queue: str | None, store: bool) -> None:
 def health_rows(answer: Any) -> list[dict[str, Any]]:
     """A line for each subscriber of a queue."""
     return [
-        {"subscriber": each.get("name"), **told(section(each, "health"))} for each in sections(answer, "subscribers")
+        {"subscriber": each.get("name"), **health_row(section(each, "health"))}
+        for each in sections(answer, "subscribers")
     ]
 
 
-def told(given: Mapping[str, Any]) -> dict[str, Any]:
+def health_row(given: Mapping[str, Any]) -> dict[str, Any]:
     """The health of one, in the words of the hub."""
     waiting = number(given, "waiting")
     return {

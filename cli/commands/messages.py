@@ -31,14 +31,14 @@ PROGRESS_EVERY = 20
 def attempts(hub: HubOptions, *, queue: str, message: str) -> None:
     """List the attempts to push a MESSAGE of a QUEUE, oldest first, with the beginning of what was answered."""
     rest = hub.rest()
-    told = rest.call("GET", rest.queue(queue, f"/messages/{segment(message)}/attempts"))
+    answer = rest.call("GET", rest.queue(queue, f"/messages/{segment(message)}/attempts"))
     hub.show(
         {"subscriber": text(each, "subscriber_name")}
         | {name: number(each, name) for name in ("number", "status_code", "took_ms")}
         | {name: text(each, name) for name in ("started_at", "result", "msg", "answer")}
-        for each in sections(told, "attempts")
+        for each in sections(answer, "attempts")
     )
-    if forgotten := number(fields(told), "forgotten"):
+    if forgotten := number(fields(answer), "forgotten"):
         hub.note(f"{forgotten} older attempts are in the delivery records only")
 
 

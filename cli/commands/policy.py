@@ -22,10 +22,10 @@ def policy(hub: HubOptions, queue: str, subscriber: str) -> None:
     """
     rest = hub.rest()
     asked = {"queue": queue, "subscriber": subscriber}
-    told = rest.call("GET", f"/3/projects/{rest.project}/outages", query=asked)
+    answer = rest.call("GET", f"/3/projects/{rest.project}/outages", query=asked)
     if hub.as_json:
-        click.echo(as_json({"as_of": text(told, "as_of"), "outages": sections(told, "outages")}))
+        click.echo(as_json({"as_of": text(answer, "as_of"), "outages": sections(answer, "outages")}))
         return
-    for each in texts(told, "said"):
+    for each in texts(answer, "said"):
         click.echo(printable(each))
-    hub.note(f"As of {text(told, 'as_of')}.")
+    hub.note(f"As of {text(answer, 'as_of')}.")

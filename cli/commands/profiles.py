@@ -45,20 +45,20 @@ def set_profile(hub: HubOptions, /, *, name: str, token_stdin: bool, **given: st
     if not given["url"].startswith(("http://", "https://")):
         raise click.UsageError("--url must begin with http:// or https://")
     token = sys.stdin.readline() if token_stdin else click.prompt("Token", hide_input=True)
-    made = Profile(**{**given, "url": given["url"].rstrip("/"), "token": token.strip()})
-    _try(hub, made)
+    profile = Profile(**{**given, "url": given["url"].rstrip("/"), "token": token.strip()})
+    _try(hub, profile)
     kept = Profiles()
-    kept.put(name, made)
+    kept.put(name, profile)
     hub.note(f"kept in {kept.file}; use it with --profile {name} or PUSHHUB_PROFILE={name}")
 
 
-def _try(hub: HubOptions, made: Profile) -> None:
+def _try(hub: HubOptions, profile: Profile) -> None:
     """Ask the hub for something that only the project's token may see.
 
     Raises:
         click.ClickException: The hub refuses it, or something else than a hub answers.
     """
-    rest = hub.rest_of(made.url, made.project, made.token)
+    rest = hub.rest_of(profile.url, profile.project, profile.token)
     try:
         rest.call("GET", rest.queues, query={"per_page": "1"})
     except Unreachable as error:

@@ -9,13 +9,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from pushhub.base.errors import Invalid
-from pushhub.base.json_text import read
 from pushhub.ironmq.wire.names import check_queue_name
 
 from ..answers import Odd, section, sections, text
 from ..dry import changes
 from ..framework import Group, ask, destructive
 from ..hub import HubOptions
+from ..json_files import json_in
 
 if TYPE_CHECKING:
     from ..rest import Rest
@@ -160,10 +160,7 @@ def delete_queue(hub: HubOptions, name: str, *, yes: bool) -> None:
 
 
 def _read(file: Any) -> dict[str, Any]:
-    try:
-        given = read(file.read())
-    except ValueError as error:
-        raise click.UsageError(f"--from cannot be read: it {error}") from error
+    given = json_in(file, "--from")
     if not isinstance(given, dict):
         raise click.UsageError("--from must hold an object")
     inside = given.get("queue", given)

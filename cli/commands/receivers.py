@@ -157,9 +157,9 @@ def chosen(*, one: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             click.option("--subscriber", help="The subscriber, by name."),
             click.option("--mapping", help="The mapping of a store's service, by name or id."),
         )
-        made: Callable[..., Any] = choosing
+        options_added: Callable[..., Any] = choosing
         for option in reversed(options):
-            made = option(made)
-        return made
+            options_added = option(options_added)
+        return options_added
 
     return with_options

@@ -144,8 +144,8 @@ def _events(hub: HubOptions, rest: Rest, asked: dict[str, str], limit: int) -> I
 
 def _message(each: dict[str, Any]) -> dict[str, Any]:
     deliveries = sections(each, "deliveries")
-    told = ", ".join(f"{one.get('subscriber_name')} {one.get('state')}" for one in deliveries)
-    return {"message": text(each, "message_id"), "of": _owner(each), "state": told or text(each, "state")}
+    states = ", ".join(f"{one.get('subscriber_name')} {one.get('state')}" for one in deliveries)
+    return {"message": text(each, "message_id"), "of": _owner(each), "state": states or text(each, "state")}
 
 
 def _in_the_past(hub: HubOptions, rest: Rest, asked: dict[str, str]) -> list[dict[str, Any]]:

@@ -86,13 +86,13 @@ def tail(hub: HubOptions, /, *, since: int, length: int | None, **wanted: str | 
             raise click.ClickException(f"the records cannot be read: {error}") from error
         for each in found:
             if all(value is None or each.get(name) == value for name, value in wanted.items()):
-                hub.event(each, told(each))
+                hub.event(each, line(each))
         if end is not None and time.monotonic() >= end:
             return
         time.sleep(POLL_S)
 
 
-def told(record: dict[str, Any]) -> str:
+def line(record: dict[str, Any]) -> str:
     """A record in a line."""
     parts = [record["at"][11:23], record["kind"].ljust(12), record["queue"], record["message_id"]]
     if record.get("subscriber"):

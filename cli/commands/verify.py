@@ -59,7 +59,7 @@ def verify(
         content = (body or sys.stdin.buffer).read()
         signed = Signed(message_id=message_id or "", timestamp=timestamp or "", signature=signature or "", body=content)
     found = findings(signed, secret, int(time.time()), tolerance)
-    hub.show({"part": each.part, "state": "wrong" if each.wrong else "ok", "says": each.told} for each in found)
+    hub.show({"part": each.part, "state": "wrong" if each.wrong else "ok", "says": each.says} for each in found)
     return 1 if any(each.wrong for each in found) else 0
 
 

@@ -8,12 +8,11 @@ from typing import IO, Any
 
 import click
 
-from pushhub.base.json_text import read
-
 from ..answers import fields, section, sections, texts
 from ..dry import changes
 from ..framework import Group, ask, destructive
 from ..hub import HubOptions
+from ..json_files import json_in
 from .receivers import Receiver, Whose, chosen
 
 PRESETS = (
@@ -99,10 +98,7 @@ def set_signatures(hub: HubOptions, *, file: IO[str], whose: Whose, secret_file:
     """
     if secret_file is not None and not whose.is_receiver:
         raise click.UsageError("an endpoint has its secret for Standard Webhooks already")
-    try:
-        given = read(file.read())
-    except ValueError as error:
-        raise click.UsageError(f"the file cannot be read: it {error}") from error
+    given = json_in(file)
     receiver = whose.receiver(hub.rest())
     if receiver is not None:
         signing: dict[str, Any] = {"signatures": given} if given else {}
@@ -213,9 +209,24 @@ def show_gates(hub: HubOptions, *, whose: Whose) -> None:
     for gate in ("oauth", "mtls"):
         answer = rest.call("GET", whose.path(f"{gate}-config"))
         config = section(answer, "config") if fields(answer).get("config") else {}
-        told = {name: config.get(name) for name in ("tokenUrl", "clientId", "authMethod", "subject", "endsAt")}
-        rows.append({"gate": gate, "enabled": fields(answer).get("enabled"), **told})
+        shown = {name: config.get(name) for name in ("tokenUrl", "clientId", "authMethod", "subject", "endsAt")}
+        rows.append({"gate": gate, "enabled": fields(answer).get("enabled"), **shown})
     hub.show(rows)
+
+
+@gates.command("external-id")
+@click.option("--app", help="Of this application's endpoints; without it, of the project's queues.")
+@click.pass_obj
+def show_external_id(hub: HubOptions, *, app: str | None) -> None:
+    """Show what a role on AWS has to demand: who may assume it, and with which external id (docs/destinations.md)."""
+    rest = hub.rest()
+    if app is None:
+        answer = fields(rest.call("GET", f"{rest.path}/external-id"))
+        shown = {"external_id": answer.get("external_id"), "principal": answer.get("principal")}
+    else:
+        answer = fields(rest.call("GET", Whose(app=app).path("external-id")))
+        shown = {"external_id": answer.get("externalId"), "principal": answer.get("principal")}
+    hub.show([shown])
 
 
 @gates.command("oauth")

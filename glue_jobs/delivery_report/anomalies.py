@@ -2,7 +2,7 @@
 flapping, lasting shifts of latency.
 
 Every subscriber is compared with itself, in windows from five minutes to weeks, by numpy on the driver
-(:mod:`.judging`); Spark brings each subscriber's hours together. Only first tries are counted: the retries of one
+(:mod:`.judging`); the driver's tables bring its hours together. Only first tries are counted: the retries of one
 delivery are not independent evidence. A step of its own, which a run has to be asked for.
 """
 
@@ -11,38 +11,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from itertools import groupby
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
-
 from .cells import WHO
-from .history import history_of
+from .driver import Driver, columns
+from .history import SLOT_S, history_of
 from .judging import MIN_USUAL, common_holidays, excused, judge
+from .schema import struct
 
-ANOMALY: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in ("anomaly", *WHO, "subscriber")),
-        *(StructField(name, TimestampType()) for name in ("started_at", "ended_at")),
-        *(StructField(name, DoubleType()) for name in ("value", "expected", "score")),
-        StructField("detail", StringType()),
-    ]
+ANOMALY: Final = struct(
+    "string anomaly",
+    "string " + " ".join(WHO),
+    "string subscriber",
+    "timestamp started_at ended_at",
+    "double value expected score",
+    "string detail",
 )
 """Columns of an anomaly; ``score`` tells by how much more than its usual spread the value is off, for ranking."""
 
-SLOT_S: Final = 300
-"""A slot: five minutes."""
-
-SLOT: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in (*WHO, "subscriber")),
-        StructField("slot", TimestampType()),
-        StructField("tried", LongType()),
-        StructField("failed", LongType()),
-    ]
-)
-"""Columns of a slot."""
+SLOT: Final = struct("string " + " ".join(WHO), "string subscriber", "timestamp slot", "bigint tried failed")
+"""Columns of a slot: first tries of five minutes."""
 
 LEAST_ALIKE: Final = {"project": 3, "hub": 5}
 """How many subscribers must keep quiet all day, and three of five, to make it a holiday: of one project, of all."""
@@ -63,35 +52,49 @@ Told = tuple[tuple[str, ...], list[tuple[Any, ...]], dict[Day, bool]]
 """A subscriber by the same columns, its events, and the days on which it did or did not keep quiet."""
 
 
-def anomalies(
-    slots: DataFrame, hours: DataFrame, since: datetime, until: datetime, holidays: Sequence[date] = ()
-) -> DataFrame:
-    """All anomalies, with the columns of :data:`ANOMALY`.
+def slots_of(records: str) -> str:
+    """First tries of each subscriber in each five minutes in which it had some, as :data:`SLOT` lists the columns.
+
+    The retries of a delivery that fails are left out: they would count one failure many times.
 
     Args:
-        slots: See :func:`slots_of`.
-        hours: See :func:`.cells.hourly`, with the days of the baseline.
-        holidays: Days on which nobody has to come. Those that a project or the hub keeps together are found without.
+        records: A table of records.
     """
-    second = F.unix_timestamp
+    slot = f'make_timestamp(epoch("at")::BIGINT // {SLOT_S} * {SLOT_S} * 1000000)'
+    return f"""
+        SELECT {columns(WHO)}max(coalesce(subscriber, '')) AS subscriber, {slot} AS slot, count(*) AS tried,
+               count(*) FILTER (verdict = 'failed') AS failed
+        FROM {records} WHERE kind = 'attempt' AND attempt = 1 GROUP BY {columns(WHO)}slot"""
+
+
+def anomalies(
+    driver: Driver, since: datetime, until: datetime, holidays: Sequence[date] = (), *, slots: str, hours: str
+) -> list[dict[str, Any]]:
+    """All anomalies; the rows have the columns of :data:`ANOMALY`.
+
+    Args:
+        holidays: Days on which nobody has to come. Those that a project or the hub keeps together are found without.
+        slots: A table of :func:`slots_of`.
+        hours: A table of :func:`.cells.hourly`, with the days of the baseline.
+    """
+    who = ", ".join(WHO)
     counted = ("attempts", "failed", "first_attempts", "first_won", "p50_ms", "p95_ms")
-    hourly = F.array(second("hour"), *(F.coalesce(F.col(each), F.lit(-1)) for each in counted))
-    by_hour = (
-        hours.groupBy(*WHO)
-        .agg(
-            F.max("subscriber").alias("subscriber"),
-            F.collect_list(hourly).alias("hours"),
-            F.sum("attempts").alias("all"),
-        )
-        # Whoever is heard of so seldom has no past to speak of.
-        .where(F.col("all") >= MIN_USUAL)
-    )
-    by_slot = slots.groupBy(*WHO).agg(F.collect_list(F.array(second("slot"), "tried", "failed")).alias("slots"))
-    whole = by_hour.join(by_slot, list(WHO), "left").select(*WHO, "subscriber", "hours", "slots")
-    # One subscriber at a time: together they may be larger than the driver's memory.
-    subscribers = ((tuple(row[:4]), row[4], row[5] or []) for row in whole.toLocalIterator())
-    found = told_of(subscribers, since, until, holidays)
-    return hours.sparkSession.createDataFrame([tuple(row.values()) for row in found], ANOMALY, verifySchema=False)
+    hourly = ", ".join(f"coalesce({each}, -1)" for each in counted)
+    # Whoever is heard of so seldom has no past to speak of.
+    heard = f"SELECT {who} FROM {hours} GROUP BY ALL HAVING sum(attempts) >= {MIN_USUAL}"
+    rows = driver.each(f"""
+        SELECT * FROM (
+            SELECT {who}, subscriber, [epoch(hour)::BIGINT, {hourly}] AS hour, NULL AS slot FROM {hours}
+            UNION ALL SELECT {who}, NULL, NULL, [epoch(slot)::BIGINT, tried, failed] FROM {slots}
+        ) SEMI JOIN ({heard}) USING ({who}) ORDER BY {who}""")
+
+    def subscribers() -> Iterator[Whole]:
+        # One at a time: together they may be larger than the driver's memory.
+        for whose, of_one in groupby(rows, key=lambda row: row[: len(WHO)]):
+            names, of_hours, of_slots = zip(*(row[len(WHO) :] for row in of_one), strict=True)
+            yield (*whose, max(filter(None, names), default="")), [*filter(None, of_hours)], [*filter(None, of_slots)]
+
+    return told_of(subscribers(), since, until, holidays)
 
 
 def told_of(subscribers: Iterable[Whole], since: datetime, until: datetime, holidays: Sequence[date] = ()) -> list[Any]:
@@ -221,28 +224,3 @@ def _kept(holidays: dict[str | None, set[int]]) -> Callable[[Told], list[tuple[A
 
 def _moment(second: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second)
-
-
-def slots_of(records: DataFrame) -> DataFrame:
-    """First tries of each subscriber in each five minutes in which it had some: how many were ``tried``,
-    how many ``failed``.
-
-    The retries of a delivery that fails are left out: they would count one failure many times.
-    """
-    begin = F.floor(F.unix_timestamp("at") / SLOT_S) * SLOT_S
-    return (
-        records.where((F.col("kind") == "attempt") & (F.col("attempt") == 1))
-        .select(
-            *WHO,
-            F.coalesce("subscriber", F.lit("")).alias("subscriber"),
-            F.timestamp_seconds(begin).alias("slot"),
-            (F.col("verdict") == "failed").cast("long").alias("fails"),
-        )
-        .groupBy(*WHO, "slot")
-        .agg(
-            F.max("subscriber").alias("subscriber"),
-            F.count(F.lit(1)).alias("tried"),
-            F.sum("fails").alias("failed"),
-        )
-        .select(*SLOT.fieldNames())
-    )

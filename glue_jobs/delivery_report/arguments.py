@@ -72,41 +72,25 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
         BadInput: Something is missing, malformed or contradictory.
     """
     parser = _Parser(prog="delivery_report", description="Reports on delivery records and proves that none is missing.")
-    parser.add_argument("--input", required=True, help="folder of the records (holds dt=...)")
-    parser.add_argument("--output", required=True, help="where curated/ and reports/ are written")
-    parser.add_argument("--date-from", type=_day, default=today - timedelta(days=6), help="first day, YYYY-MM-DD")
-    parser.add_argument("--date-to", type=_day, default=today, help="last day, YYYY-MM-DD")
-    parser.add_argument("--projects", default="", help="comma-separated project ids; all when left out")
-    parser.add_argument("--now", type=_moment, default=now, help="judge deliveries as of this time, ISO 8601")
-    parser.add_argument("--grace-minutes", type=int, default=60, help="how late a record may be")
-    parser.add_argument("--baseline-days", type=int, default=28, help="days an hour is compared with")
-    parser.add_argument(
-        "--tables", type=_tables, default={}, help="tables to compare with: messages=NAME,lines=NAME,topics=NAME"
-    )
-    parser.add_argument("--anomalies", choices=("yes", "no"), default="no", help="whether to look for anomalies")
-    parser.add_argument("--holidays", type=_days, default=(), help="days on which nobody has to come: YYYY-MM-DD,...")
-    parser.add_argument("--keep-days", type=int, default=0, help="after how many days the bucket takes files away")
+    add = parser.add_argument
+    add("--input", required=True, type=_folder, help="folder of the records (holds dt=...)")
+    add("--output", required=True, type=_folder, help="where curated/ and reports/ are written")
+    add("--date-from", type=_day, default=today - timedelta(days=6), help="first day, YYYY-MM-DD")
+    add("--date-to", type=_day, default=today, help="last day, YYYY-MM-DD")
+    add("--projects", type=_names, default=(), help="comma-separated project ids; all when left out")
+    add("--now", type=_moment, default=now, help="judge deliveries as of this time, ISO 8601")
+    add("--grace-minutes", dest="grace", type=_minutes, default=timedelta(hours=1), help="how late a record may be")
+    add("--baseline-days", type=_number, default=28, help="days an hour is compared with")
+    add("--tables", type=_tables, default={}, help="tables to compare with: messages=NAME,lines=NAME,topics=NAME")
+    add("--anomalies", choices=("yes", "no"), default="no", help="whether to look for anomalies")
+    add("--holidays", type=_days, default=(), help="days on which nobody has to come: YYYY-MM-DD,...")
+    add("--keep-days", type=_number, default=0, help="after how many days the bucket takes files away")
     parsed, unknown = parser.parse_known_args([each for each in argv if each])
     if unknown and "--JOB_NAME" not in argv:
         raise BadInput(f"unknown arguments: {' '.join(unknown)}")
     if parsed.date_from > parsed.date_to:
         raise BadInput(f"--date-from {parsed.date_from} is after --date-to {parsed.date_to}")
-    if min(parsed.grace_minutes, parsed.baseline_days, parsed.keep_days) < 0:
-        raise BadInput("--grace-minutes, --baseline-days and --keep-days must not be negative")
-    return Arguments(
-        input=parsed.input.rstrip("/"),
-        output=parsed.output.rstrip("/"),
-        date_from=parsed.date_from,
-        date_to=parsed.date_to,
-        projects=tuple(sorted({each.strip() for each in parsed.projects.split(",") if each.strip()})),
-        now=parsed.now,
-        grace=timedelta(minutes=parsed.grace_minutes),
-        baseline_days=parsed.baseline_days,
-        tables=parsed.tables,
-        anomalies=parsed.anomalies == "yes",
-        holidays=parsed.holidays,
-        keep_days=parsed.keep_days,
-    )
+    return Arguments(**{**vars(parsed), "anomalies": parsed.anomalies == "yes"})
 
 
 class _Parser(argparse.ArgumentParser):
@@ -114,12 +98,31 @@ class _Parser(argparse.ArgumentParser):
         raise BadInput(message)
 
 
+def _folder(text: str) -> str:
+    return text.rstrip("/")
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return number
+
+
+def _minutes(text: str) -> timedelta:
+    return timedelta(minutes=_number(text))
+
+
 def _day(text: str) -> date:
     return date.fromisoformat(text)
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(sorted({each.strip() for each in text.split(",") if each.strip()}))
+
+
 def _days(text: str) -> tuple[date, ...]:
-    return tuple(date.fromisoformat(each.strip()) for each in text.split(",") if each.strip())
+    return tuple(map(date.fromisoformat, _names(text)))
 
 
 def _tables(text: str) -> dict[str, str]:

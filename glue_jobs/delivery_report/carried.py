@@ -15,7 +15,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
@@ -23,12 +23,13 @@ from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from .arguments import BadInput
-from .deliveries import IDENTITY, delivery_rows
+from .days import rows_in
+from .deliveries import IDENTITY
 from .files import Stored, as_json, from_json, listed, read_text, remove, remove_file, write_text
-from .schema import CURATED, SETTLED
+from .schema import CURATED, SETTLED, struct
 from .storage import Layout, small_table
 
 _logger = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ KEPT: Final = 14
 """States kept, so that a report may begin on an earlier day."""
 
 _VERSION: Final = 1
-_WITH_DAY: Final = StructType([*CURATED.fields, StructField("dt", DateType())])
+_WITH_DAY: Final = StructType([*CURATED.fields, *struct("date dt").fields])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,14 +127,15 @@ def state_records(spark: SparkSession, layout: Layout, state: State) -> DataFram
 
 
 def advance(
-    history: DataFrame,
+    history: Callable[[], DataFrame],
+    lives: Callable[[date], DataFrame],
     carried: Carried,
     layout: Layout,
     *,
     date_from: date,
     as_of: datetime,
     raw: Mapping[date, str],
-    named: DataFrame,
+    named: DataFrame | None,
     settled: Column,
 ) -> State | None:
     """Write the next state: up to the report's first day, or as far as days are surely whole.
@@ -141,10 +143,11 @@ def advance(
     Writes nothing when it is there already.
 
     Args:
-        history: Records of the state before and of all days since, with their ``dt``.
+        history: Gives the records of the state before and of all days since, with their ``dt``.
+        lives: Gives the deliveries accepted up to a day (:mod:`.lives`).
         carried: What this run started from.
         raw: A digest of the objects of each day since.
-        named: ``project``, ``queue``, ``delivery_id`` of what a finding names.
+        named: ``project``, ``queue``, ``delivery_id`` of what a finding names; None if none does.
         settled: Whether a person has settled a delivery.
 
     Returns:
@@ -167,19 +170,21 @@ def advance(
         # It covers no day, so there is nothing that Spark could find.
         _remove(layout, [day])
         return _noted(layout, day, fingerprint, carried, rows=0, files={})
-    until = history.where((F.col("dt") <= F.lit(day)) & (F.col("accepted_at") >= F.lit(_midnight(carried.since))))
-    rows = delivery_rows(until)
-    end = _midnight(day + timedelta(days=1))
-    ended = F.col("state").isin(*SETTLED)
-    open_still = ((F.col("owed") > 0) | (F.col("acceptances") == 0)) & ~ended
-    lingers = F.col("settled_at") >= F.lit(end - LINGER)
-    of_a_finding = rows.join(named, ["project", "queue", "delivery_id"], "left_semi")
-    keep = rows.where(open_still | lingers).unionByName(of_a_finding).where(~settled).select(*IDENTITY).distinct()
+    until = history().where((F.col("dt") <= F.lit(day)) & (F.col("accepted_at") >= F.lit(_midnight(carried.since))))
+    accepted, end = lives(day), _midnight(day + timedelta(days=1))
+    # What has ended since was open then, so it does not matter that lives go on after the day.
+    open_still = ((F.col("owed") > 0) | (F.col("acceptances") == 0)) & ~F.col("state").isin(*SETTLED)
+    ended_later = F.col("settled_at") >= F.lit(end - LINGER)
+    carried_on = accepted.where(open_still | ended_later)
+    if named is not None:
+        carried_on = carried_on.unionByName(accepted.join(named, ["project", "queue", "delivery_id"], "left_semi"))
+    keep = carried_on.where(~settled).select(*IDENTITY).distinct()
     folder = f"{layout.open}/{day}"
     _remove(layout, [day])
     _records_of(until, keep).select(*CURATED.fieldNames(), "dt").write.mode("overwrite").parquet(folder)
-    rows_kept = history.sparkSession.read.schema(_WITH_DAY).parquet(folder).count()
-    return _noted(layout, day, fingerprint, carried, rows=rows_kept, files=listed(folder, digests=True))
+    files = listed(folder, digests=True)
+    rows = rows_in(until.sparkSession, [f"{folder}/{name}" for name in files])
+    return _noted(layout, day, fingerprint, carried, rows=rows, files=files)
 
 
 def _noted(

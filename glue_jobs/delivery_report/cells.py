@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampType
-
 from .driver import columns, total
 from .percentiles import bucket_of, rolled_up
+from .schema import struct
 
 WHO: Final = ("project", "queue", "subscriber_id")
 
@@ -47,16 +44,15 @@ PERCENTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
 _TEXTS: Final = ("project", "queue", "subscriber_id", "subscriber", "dialect", "kind", "verdict", "error_class")
 _SUMS: Final = ("attempts", "first_attempts", "parks", "bytes_out", "bytes_in")
 
-CELL: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in _TEXTS),
-        StructField("status_code", IntegerType()),
-        StructField("hour", TimestampType()),
-        StructField("bucket", IntegerType()),
-        *(StructField(name, LongType()) for name in (*_SUMS, "duration_ms", "longest_ms")),
-        StructField("waited", IntegerType()),
-        StructField("longest_wait_ms", LongType()),
-    ]
+CELL: Final = struct(
+    "string " + " ".join(_TEXTS),
+    "int status_code",
+    "timestamp hour",
+    "int bucket",
+    "bigint " + " ".join(_SUMS),
+    "bigint duration_ms longest_ms",
+    "int waited",
+    "bigint longest_wait_ms",
 )
 """Columns of a cell; ``duration_ms`` is the sum of its attempts, ``longest_ms`` their maximum. Of polls, ``waited`` is
 the bucket of the waits before them, ``longest_wait_ms`` the longest.
@@ -79,19 +75,12 @@ OUTCOMES: Final = {
 }
 """What is added up over cells, by name."""
 
-HOURLY: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in WHO),
-        StructField("hour", TimestampType()),
-        *(StructField(name, StringType()) for name in ("subscriber", "dialect")),
-        *(
-            StructField(name, LongType())
-            for name in (
-                *("attempts", "delivered", "reserved", "failed", "polls", "first_attempts", "first_won", "parks"),
-                *("bytes_out", "bytes_in", "busy_ms", "longest_ms", "p50_ms", "p95_ms", "p99_ms"),
-            )
-        ),
-    ]
+HOURLY: Final = struct(
+    "string " + " ".join(WHO),
+    "timestamp hour",
+    "string subscriber dialect",
+    "bigint attempts delivered reserved failed polls first_attempts first_won parks",
+    "bigint bytes_out bytes_in busy_ms longest_ms p50_ms p95_ms p99_ms",
 )
 """Columns of an hour of a subscriber.
 
@@ -99,36 +88,24 @@ Kept by day, so that later runs compare with days long past without reading thei
 """
 
 
-def attempt_cells(records: DataFrame) -> DataFrame:
-    """The cells of attempts and polls."""
-    made = F.col("kind").isin("attempt", "poll")
-    return (
-        records.where(made)
-        .select(
-            *(F.coalesce(name, F.lit("")).alias(name) for name in _TEXTS),
-            F.coalesce("status_code", F.lit(0)).alias("status_code"),
-            F.date_trunc("hour", "at").alias("hour"),
-            bucket_of(F.col("duration_ms")).alias("bucket"),
-            F.when(F.col("kind") == "poll", F.col("wait_before_ms")).alias("wait"),
-            (F.col("attempt") == 1).cast("long").alias("first"),
-            F.coalesce("scheduled", F.lit(False)).cast("long").alias("in_index"),
-            "bytes_out",
-            "bytes_in",
-            "duration_ms",
-        )
-        .groupBy(*_TEXTS, "status_code", "hour", "bucket", bucket_of(F.col("wait")).alias("waited"))
-        .agg(
-            F.count(F.lit(1)).alias("attempts"),
-            F.sum("first").alias("first_attempts"),
-            F.sum("in_index").alias("parks"),
-            F.sum("bytes_out").alias("bytes_out"),
-            F.sum("bytes_in").alias("bytes_in"),
-            F.sum("duration_ms").alias("duration_ms"),
-            F.max("duration_ms").alias("longest_ms"),
-            F.max("wait").alias("longest_wait_ms"),
-        )
-        .select(*CELL.fieldNames())
-    )
+def attempt_cells(records: str) -> str:
+    """The cells of attempts and polls.
+
+    Args:
+        records: A table of records.
+    """
+    texts = ", ".join(f"coalesce({name}, '') AS {name}" for name in _TEXTS)
+    return f"""
+        SELECT {texts}, coalesce(status_code, 0) AS status_code, date_trunc('hour', "at") AS hour,
+               {bucket_of("duration_ms")} AS bucket,
+               count(*) AS attempts, count(*) FILTER (attempt = 1) AS first_attempts,
+               count(*) FILTER (scheduled) AS parks, {total("bytes_out", "bytes_out")},
+               {total("bytes_in", "bytes_in")}, {total("duration_ms", "duration_ms")},
+               max(duration_ms) AS longest_ms, {bucket_of("wait")} AS waited, max(wait) AS longest_wait_ms
+        FROM (
+            SELECT *, CASE WHEN kind = 'poll' THEN wait_before_ms END AS wait
+            FROM {records} WHERE kind IN ('attempt', 'poll')
+        ) GROUP BY ALL"""
 
 
 def summed(cells: str, keys: tuple[str, ...]) -> str:

@@ -10,21 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, GroupedData, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
 
 from pushhub.engine.model.record import NO_RECORDS
 
-from .days import name_files, named_files, read_files, read_replaced, remove_others, write_beside
-from .files import Stored, as_json, listed, read_text, remove
-from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
+from .days import name_files, named_files, read_replaced, remove_others, rows_in, write_beside
+from .driver import Driver
+from .files import as_json, listed, read_text, remove
+from .intake import incomplete_objects, rejected_lines, rejection, usable
 from .links import is_link, named_objects
 from .manifest import Manifest, files_of, read_manifest, write_manifest
 from .schema import CORRUPT, CURATED, RAW
@@ -44,8 +43,6 @@ TASK_BYTES = 1024 * 1024
 UNLISTED = "all objects (no list of them was kept)"
 """What is gone if not even a manifest says so."""
 
-REJECTED = StructType([StructField(name, StringType()) for name in ("source", "reason", "line")])
-
 _OURS = ".json.gz"
 """How the names of the hub's own objects end."""
 
@@ -55,45 +52,45 @@ _RAW_READER = {"recursiveFileLookup": "true", "ignoreCorruptFiles": "true", "pat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DayIntake:
-    """The results for one day's raw objects.
+class DayIntake(Manifest):
+    """A day's raw objects, and what became of them.
 
     Attributes:
         day: The day.
-        objects: Raw objects found.
-        bytes: Their size.
-        lines: Lines read.
-        used: Records kept.
-        rejected: Lines that could not be used.
-        incomplete: Objects of which not every record could be used.
-        duplicates: Objects that share records: ``sources`` and ``records``.
-        gone: Objects that an earlier run read and that are no longer there.
+        links: Of its manifest's those that are not there.
+        stale: Whether its objects have to be parsed.
         spoiled: Whether what was kept of the day was no longer what an earlier run had written.
-        unchanged: Whether what an earlier run had kept was taken as it is.
-        pulses: The pulses in the objects, by object: their ids.
-        links: Objects that others name as written before them, by the hours they lie in, and that are in none of
-            the days that were read: the names with that of an object that names them.
-        digest: Of the names, sizes and marks of the objects.
+        unchanged: Whether it is as an earlier run has left it.
         foreign: Files beside the objects that are none: somebody else's.
         erased: Whether records of erased projects were taken out of its objects.
     """
 
     day: date
-    objects: int = 0
-    bytes: int = 0
-    lines: int = 0
-    used: int = 0
-    rejected: int = 0
-    incomplete: tuple[IncompleteObject, ...] = ()
-    duplicates: tuple[Mapping[str, Any], ...] = ()
-    gone: frozenset[str] = frozenset()
+    stale: bool = False
     spoiled: bool = False
     unchanged: bool = False
-    pulses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    links: Mapping[str, str] = field(default_factory=dict)
-    digest: str = ""
     foreign: tuple[str, ...] = ()
     erased: bool = False
+
+    @property
+    def objects(self) -> int:
+        """How many there are."""
+        return len(self.raw)
+
+    @property
+    def bytes(self) -> int:
+        """Their size."""
+        return sum(each.size for each in self.raw.values())
+
+    @property
+    def used(self) -> int:
+        """Records kept, copies among them."""
+        return self.lines - self.rejected
+
+    @property
+    def digest(self) -> str:
+        """Of the names, sizes and marks of the objects."""
+        return hashlib.sha256(repr(as_json(self.raw)).encode()).hexdigest()
 
 
 def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[date]) -> list[DayIntake]:
@@ -111,67 +108,26 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
     Raises:
         OSError: What was written of a day is not what can be read back.
     """
-    looked = [each for day in days if (each := _look_at(f"{records}/dt={day}", layout, day)) is not None]
-    changed = _parsed(spark, layout, [each for each in looked if each.changed])
-    done = [(changed[each.intake.day][0] if each.changed else each.intake, each.raw) for each in looked]
-    there = {f"dt={intake.day}/{_below_day(intake.day, name)}" for intake, raw in done for name in raw}
-
-    def finished(intake: DayIntake, raw: Mapping[str, Stored]) -> DayIntake:
-        unmet = {name: by for name, by in intake.links.items() if name not in there}
-        # Unchanged days too: a run that was cut off may not have made everything of them again.
-        erased = bool(left_by_erasures(records, intake.day))
-        return _digested(replace(intake, links=unmet, erased=erased), raw)
-
-    made = {day: files for day, (_, files) in changed.items()}
-    if not made:
-        return [finished(intake, raw) for intake, raw in done]
-    written = read_files(spark, layout.records, CURATED, [file for files in made.values() for file in files])
-    used = _counted(written.groupBy("dt", "source"))
-    whole_days = []
-    for intake, raw in done:
-        if intake.day not in made:
-            whole_days.append(finished(intake, raw))
-            continue
-        counted = used.get(intake.day, {})
-        if sum(counted.values()) != intake.used:
-            raise OSError(
-                f"{layout.records}/dt={intake.day}: {intake.used} records were written, {sum(counted.values())} "
-                f"can be read"
-            )
-        rejected = _reasons(spark, f"{layout.rejected}/dt={intake.day}") if intake.rejected else {}
-        names = {_below_day(intake.day, name) for name in raw}
-        held = counted | {each: counted.get(each, 0) + len(ids) for each, ids in intake.pulses.items()}
-        left = left_by_erasures(records, intake.day)
-        whole = replace(intake, incomplete=incomplete_objects(names, held, rejected, left))
-        _replace_day(
-            layout,
-            intake.day,
-            made[intake.day],
-            Manifest(
-                rows=whole.used,
-                raw=raw,
-                gone=whole.gone,
-                lines=whole.lines,
-                rejected=whole.rejected,
-                incomplete=whole.incomplete,
-                pulses=whole.pulses,
-                links=whole.links,
-            ),
-            erased=bool(left),
-        )
-        whole_days.append(finished(whole, raw))
-    return whole_days
+    looked = [each for day in days if (each := _look_at(records, layout, day)) is not None]
+    # Unchanged days too: a run that was cut off may not have made everything of them again.
+    looked = [replace(each, erased=bool(left_by_erasures(records, each.day))) for each in looked]
+    stale = [each for each in looked if each.stale]
+    if stale:
+        parsed = _parsed(spark, records, layout, [each.day for each in stale], size=sum(each.bytes for each in stale))
+        read = {each.day: _read(spark, records, layout, each, parsed) for each in stale}
+        found = sum(each.used for each in read.values())
+        if found != parsed.records:
+            raise OSError(f"{layout.records}: {parsed.records} records were written, {found} can be read")
+        for each in read.values():
+            _replace_day(layout, each.day, parsed.files[each.day], each, erased=each.erased)
+        looked = [read.get(each.day, each) for each in looked]
+    there = {f"dt={each.day}/{_below_day(each.day, name)}" for each in looked for name in each.raw}
+    return [replace(each, links={name: by for name, by in each.links.items() if name not in there}) for each in looked]
 
 
 def read_records(spark: SparkSession, layout: Layout, date_from: date, date_to: date | None = None) -> DataFrame:
     """The kept records of some days; see :func:`.days.read_replaced`."""
     return read_replaced(spark, layout.records, CURATED, date_from, date_to)
-
-
-def newest_day(table: DataFrame) -> date | None:
-    """The last day of a table kept by day, from the names of its files; None when it has none."""
-    days = (re.search(r"/dt=(\d{4}-\d\d-\d\d)/", file) for file in table.inputFiles())
-    return max((date.fromisoformat(each[1]) for each in days if each), default=None)
 
 
 def left_by_erasures(records: str, day: date) -> dict[str, int]:
@@ -204,7 +160,7 @@ def replace_without_duplicates(
     counting = records.observe(counts, F.count(F.lit(1)).alias("rows")).withColumn("dt", F.lit(day))
     files = write_beside(counting, layout.records, [day])[day]
     rows = counts.get["rows"]
-    found = read_files(records.sparkSession, layout.records, CURATED, files).count()
+    found = rows_in(records.sparkSession, files)
     if found != rows:
         raise OSError(f"{layout.records}/dt={day}: {rows} records were written, {found} can be read")
     noted = (*manifest.duplicates, *duplicates)
@@ -224,26 +180,9 @@ def _replace_day(layout: Layout, day: date, files: Sequence[str], manifest: Mani
     write_manifest(folder, replace(manifest, files=files_of(folder, files)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Looked:
-    """A day before anything is done about it.
-
-    Attributes:
-        path: Where its objects are.
-        raw: Its objects.
-        intake: What is known of it.
-        changed: Whether its objects have to be parsed.
-    """
-
-    path: str
-    raw: dict[str, Stored]
-    intake: DayIntake
-    changed: bool = False
-
-
-def _look_at(path: str, layout: Layout, day: date) -> _Looked | None:
+def _look_at(records: str, layout: Layout, day: date) -> DayIntake | None:
     """Compare a day's objects with what is kept of it; None if there are none and were none."""
-    there, folder = listed(path), f"{layout.records}/dt={day}"
+    there, folder = listed(f"{records}/dt={day}"), f"{layout.records}/dt={day}"
     raw = {name: stored for name, stored in there.items() if name.endswith(_OURS)}
     foreign = tuple(sorted(there.keys() - raw.keys()))
     before, named = read_manifest(folder), named_files(layout.records, day)
@@ -254,82 +193,88 @@ def _look_at(path: str, layout: Layout, day: date) -> _Looked | None:
     spoiled = before is not None and any(kept.get(name) != stored for name, stored in before.files.items())
     gone = (before.gone | before.raw.keys()) - raw.keys() if before else frozenset()
     if before is not None and not spoiled and set(named) == vouched.keys() and before.raw == raw:
-        return _Looked(path=path, raw=raw, intake=replace(_as_noted(day, before, gone), foreign=foreign))
+        noted = {each.name: getattr(before, each.name) for each in fields(Manifest)}
+        return DayIntake(**{**noted, "gone": gone}, day=day, unchanged=True, foreign=foreign)
     if not raw:
         if before is None and not kept:
             return None
         # Nothing vouches for these rows any more, so the day is as its objects are: empty. What is gone is named as
         # long as the day is asked for.
         remove(f"{layout.rejected}/dt={day}")
-        gone = gone or frozenset({UNLISTED})
-        _replace_day(layout, day, [], Manifest(gone=gone))
-        return _Looked(path=path, raw=raw, intake=DayIntake(day=day, gone=gone))
-    size = sum(each.size for each in raw.values())
-    intake = DayIntake(day=day, objects=len(raw), bytes=size, gone=gone, spoiled=spoiled, foreign=foreign)
-    return _Looked(path=path, raw=raw, intake=intake, changed=True)
+        intake = DayIntake(day=day, gone=gone or frozenset({UNLISTED}))
+        _replace_day(layout, day, [], intake)
+        return intake
+    return DayIntake(day=day, raw=raw, gone=gone, stale=True, spoiled=spoiled, foreign=foreign)
 
 
-def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
-    """An unchanged day."""
-    return DayIntake(
-        day=day,
-        objects=len(manifest.raw),
-        bytes=sum(each.size for each in manifest.raw.values()),
-        lines=manifest.lines,
-        used=manifest.lines - manifest.rejected,
-        rejected=manifest.rejected,
-        incomplete=manifest.incomplete,
-        duplicates=manifest.duplicates,
-        gone=gone,
-        unchanged=True,
-        pulses=manifest.pulses,
-        links=manifest.links,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parsed:
+    """What the objects of some days held.
+
+    Attributes:
+        records: How many records were written.
+        rejected: How many lines could not be used.
+        others: The ids of pulses and links, by day and object.
+        files: Where the records are, by day.
+    """
+
+    records: int
+    rejected: int
+    others: Mapping[str, Mapping[str, tuple[str, ...]]]
+    files: Mapping[date, list[str]]
 
 
-def _parsed(spark: SparkSession, layout: Layout, days: Sequence[_Looked]) -> dict[date, tuple[DayIntake, list[str]]]:
-    """Read the objects of some days, and write them beside what is kept of these: what was read, and the files."""
-    if not days:
-        return {}
+def _parsed(spark: SparkSession, records: str, layout: Layout, days: Sequence[date], *, size: int) -> _Parsed:
+    """Read the objects of some days, and write them beside what is kept of these.
+
+    Args:
+        size: Bytes of the objects.
+    """
     counts = Observation("intake")
     file = F.col("_metadata.file_path")
     lines = (
         spark.read.schema(RAW)
         .options(columnNameOfCorruptRecord=CORRUPT, **_RAW_READER)
-        .json([each.path for each in days])
+        .json([f"{records}/dt={day}" for day in days])
         .withColumns({"source": _source(file), "dt": _filed_under(file), "rejection": rejection(_filed_under(file))})
     )
-    of_days = [F.col("dt") == F.lit(each.intake.day) for each in days]
     lines = lines.observe(
-        counts,
-        *(F.count(F.when(here, 1)).alias(f"lines_{number}") for number, here in enumerate(of_days)),
-        *(F.count(F.when(here, F.col("rejection"))).alias(f"rejected_{number}") for number, here in enumerate(of_days)),
-        _no_records(),
+        counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"), _no_records()
     )
-    tasks = tasks_of(sum(each.intake.bytes for each in days), spark.sparkContext.defaultParallelism)
-    written = write_beside(usable(lines).coalesce(tasks), layout.records, [each.intake.day for each in days])
-    seen, found = counts.get, _by_object(counts.get["no_records"])
-    parsed = {}
-    for number, each in enumerate(days):
-        day, rejected = each.intake.day, seen[f"rejected_{number}"]
-        _keep_rejected(spark, each.path, f"{layout.rejected}/dt={day}", day, any_now=rejected > 0)
-        own = found.get(f"{day}", {})
-        of_streams = {source: tuple(one for one in ids if not is_link(one)) for source, ids in own.items()}
-        read = seen[f"lines_{number}"] - sum(map(len, own.values()))
-        here = {f"dt={day}/{_below_day(day, name)}" for name in each.raw}
-        used = read - rejected
-        _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(each.raw), rejected)
-        intake = replace(
-            each.intake,
-            lines=read,
-            used=used,
-            rejected=rejected,
-            pulses={source: ids for source, ids in of_streams.items() if ids},
-            # Those that name an object of the same day say nothing that its listing does not.
-            links={name: by for name, by in named_objects(own).items() if name not in here},
-        )
-        parsed[day] = intake, written[day]
-    return parsed
+    tasks = tasks_of(size, spark.sparkContext.defaultParallelism)
+    files = write_beside(usable(lines).coalesce(tasks), layout.records, days)
+    seen = counts.get
+    others = _by_object(seen["no_records"])
+    no_records = sum(len(ids) for of_day in others.values() for ids in of_day.values())
+    return _Parsed(
+        records=seen["lines"] - seen["rejected"] - no_records, rejected=seen["rejected"], others=others, files=files
+    )
+
+
+def _read(spark: SparkSession, records: str, layout: Layout, intake: DayIntake, parsed: _Parsed) -> DayIntake:
+    """What a day's objects held, and what can be read back of it."""
+    day = intake.day
+    kept, accepted = _read_back(parsed.files[day])
+    reasons = _keep_rejected(spark, f"{records}/dt={day}", f"{layout.rejected}/dt={day}", day, some=parsed.rejected > 0)
+    rejected = sum(lines for of_object in reasons.values() for lines in of_object.values())
+    own = parsed.others.get(f"{day}", {})
+    pulses = {source: tuple(each for each in ids if not is_link(each)) for source, ids in own.items()}
+    here = {f"dt={day}/{_below_day(day, name)}" for name in intake.raw}
+    held = kept | {source: kept.get(source, 0) + len(ids) for source, ids in pulses.items()}
+    names = {_below_day(day, name) for name in intake.raw}
+    found = sum(kept.values())
+    _logger.info("      %s: %d records of %d objects, %d rejected", day, found, intake.objects, rejected)
+    return replace(
+        intake,
+        rows=found,
+        lines=found + rejected,
+        rejected=rejected,
+        accepted=tuple(sorted(accepted)),
+        incomplete=incomplete_objects(names, held, reasons, left_by_erasures(records, day)),
+        pulses={source: ids for source, ids in pulses.items() if ids},
+        # Those that name an object of the same day say nothing that its listing does not.
+        links={name: by for name, by in named_objects(own).items() if name not in here},
+    )
 
 
 def tasks_of(size: int, cores: int) -> int:
@@ -370,35 +315,38 @@ def _source(path: Column) -> Column:
     return F.substring_index(path, "/", -2)
 
 
-def _digested(intake: DayIntake, raw: Mapping[str, Stored]) -> DayIntake:
-    return replace(intake, digest=hashlib.sha256(repr(as_json(raw)).encode()).hexdigest())
-
-
 def _below_day(day: date, name: str) -> str:
     """An object's name as :func:`_source` makes it from its path."""
     return "/".join(f"dt={day}/{name}".rsplit("/", 2)[-2:])
 
 
-def _keep_rejected(spark: SparkSession, path: str, kept: str, day: date, *, any_now: bool) -> None:
-    """Keep the lines that could not be used with their reasons, and take away what only an earlier run rejected.
+def _keep_rejected(spark: SparkSession, path: str, kept: str, day: date, *, some: bool) -> dict[str, dict[str, int]]:
+    """Keep the lines of a day that could not be used with their reasons, and take away what only an earlier run
+    rejected: how many there are, by object and reason.
 
-    Reads the day again, which only a day with such lines costs.
+    Reads the day again, which only days with such lines cost, and those that were read with them.
+
+    Args:
+        some: Whether there may be any.
     """
     remove(kept)
-    if any_now:
+    counts: dict[str, dict[str, int]] = {}
+    if some:
         texts = spark.read.options(**_RAW_READER).text(path)
-        found = texts.withColumn("source", _source(F.col("_metadata.file_path")))
-        rejected_lines(found, day).coalesce(1).write.mode("overwrite").json(kept)
-
-
-def _reasons(spark: SparkSession, kept: str) -> dict[str, dict[str, int]]:
-    """Rejected lines by object and reason."""
-    return _counted(spark.read.schema(REJECTED).json(kept).groupBy("source", "reason"))
-
-
-def _counted(grouped: GroupedData) -> dict[Any, dict[str, int]]:
-    """Rows of two-part groups, by the first part and the second."""
-    counts: dict[Any, dict[str, int]] = {}
-    for first, second, count in grouped.count().collect():
-        counts.setdefault(first, {})[second] = count
+        rejected = rejected_lines(texts.withColumn("source", _source(F.col("_metadata.file_path"))), day)
+        for source, reason, count in rejected.groupBy("source", "reason").count().collect():
+            counts.setdefault(source, {})[reason] = count
+        if counts:
+            rejected.coalesce(1).write.mode("overwrite").json(kept)
     return counts
+
+
+def _read_back(files: Sequence[str]) -> tuple[dict[str, int], set[date]]:
+    """What files of a day hold: how many records of each object, and on which days the messages that these tell of were
+    accepted.
+    """
+    with Driver() as driver:
+        driver.read("kept", CURATED, files)
+        accepted = "list(DISTINCT accepted_at::DATE)"
+        rows = driver.rows(f"SELECT source, count(*) AS records, {accepted} AS accepted FROM kept GROUP BY source")
+    return {row["source"]: row["records"] for row in rows}, {day for row in rows for day in row["accepted"]}

@@ -20,7 +20,7 @@ from .cells import IS_COPY, IS_ROUTED
 from .compaction import DayIntake
 from .deliveries import IDENTITY, delivery_events
 from .driver import total
-from .findings import NAMED
+from .findings import found, said, some
 from .links import Missing
 from .pulses import Gap
 from .schema import SETTLED
@@ -167,7 +167,7 @@ def overdue_findings(standings: DataFrame) -> DataFrame:
         since,
         F.date_format("last_record_at", "yyyy-MM-dd HH:mm:ss"),
     )
-    return _findings(standings.where(is_overdue()), "breach", "overdue", detail)
+    return found(standings.where(is_overdue()), "breach", "overdue", detail)
 
 
 def is_overdue() -> Column:
@@ -260,63 +260,41 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
         ("settled_twice", (F.size("ends") > 1) & (F.size("wins") <= 1), F.array_join("ends", "; ")),
         ("went_on_after_end", F.size(late) > 0, F.concat(F.lit("after its end: "), listed)),
     ]
-    found = [
+    kinds = [
         F.when(when, F.struct(F.lit(finding).alias("finding"), detail.alias("detail")))
         for finding, when, detail in checks
     ]
-    wrong = lives.withColumn("wrong", F.explode(F.array_compact(F.array(*found))))
-    return _findings(wrong, "breach", F.col("wrong.finding"), F.col("wrong.detail"))
+    wrong = lives.withColumn("wrong", F.explode(F.array_compact(F.array(*kinds))))
+    return found(wrong, "breach", F.col("wrong.finding"), F.col("wrong.detail"))
 
 
 def object_findings(intakes: Iterable[DayIntake]) -> list[dict[str, Any]]:
     """What is wrong with objects and with the kept days.
 
-    Breaches: objects of which not every record could be used, objects that are gone. Notices: objects that repeat each
-    other's records, files that are none of the hub's, days that had to be made anew because what was kept of them was
-    spoiled.
-
     Args:
         intakes: See :func:`.compaction.compact`.
     """
-    found: list[dict[str, Any]] = []
-
-    def note(severity: str, finding: str, detail: str) -> None:
-        found.append({"severity": severity, "finding": finding, "detail": detail})
-
+    told: list[dict[str, Any]] = []
     for intake in intakes:
+        day = f"dt={intake.day}"
         for each in intake.incomplete:
             held = "an unknown number of" if each.expected is None else each.expected
             why = f"; rejected: {each.rejected}" if each.rejected else ""
-            note(
-                "breach",
-                "unusable_records",
-                f"dt={intake.day}/{each.source}: {each.used} of {held} records could be used{why}",
-            )
+            detail = f"{day}/{each.source}: {each.used} of {held} records could be used{why}"
+            told.append(said("breach", "unusable_records", detail))
         if intake.gone:
-            note("breach", "objects_gone", f"dt={intake.day}: read once, no longer there: {_some(intake.gone)}")
+            told.append(said("breach", "objects_gone", f"{day}: read once, no longer there: {some(intake.gone)}"))
         if intake.foreign:
-            note(
-                "notice",
-                "foreign_files",
-                f"dt={intake.day}: not read, as the hub writes none: {_some(intake.foreign)}",
-            )
+            detail = f"{day}: not read, as the hub writes none: {some(intake.foreign)}"
+            told.append(said("notice", "foreign_files", detail))
         if intake.spoiled and intake.objects:
-            note("notice", "day_made_anew", f"dt={intake.day}: what was kept of it was not as it had been written")
+            detail = f"{day}: what was kept of it was not as it had been written"
+            told.append(said("notice", "day_made_anew", detail))
         for copied in intake.duplicates:
-            names = sorted(set(copied["sources"]))
-            note(
-                "notice",
-                "duplicate_records",
-                f"dt={intake.day}: {copied['records']} records lie in each of {', '.join(names)}; counted once",
-            )
-    return found
-
-
-def _some(names: Iterable[str]) -> str:
-    """The first few of some names, and how many more there are."""
-    first = sorted(names)
-    more = f" and {len(first) - NAMED} more" if len(first) > NAMED else ""
-    return f"{', '.join(first[:NAMED])}{more}"
+            names = ", ".join(sorted(set(copied["sources"])))
+            detail = f"{day}: {copied['records']} records lie in each of {names}; counted once"
+            told.append(said("notice", "duplicate_records", detail))
+    return told
 
 
 def state_findings(lost: Iterable[date], spoiled: Iterable[date], settled: Sequence[date]) -> list[dict[str, Any]]:
@@ -327,62 +305,41 @@ def state_findings(lost: Iterable[date], spoiled: Iterable[date], settled: Seque
         spoiled: Days whose state could not be used.
         settled: Losses that a person has settled.
     """
-    found: list[dict[str, Any]] = [
-        {
-            "severity": "breach",
-            "finding": "open_deliveries_lost",
-            "detail": (
-                f"what was open before {day} is not known: its state was lost; run once from the day it is to be "
-                f"judged from"
-            ),
-        }
-        for day in lost
-        if day not in settled
+    unknown = "what was open before {} is not known: its state was lost; run once from the day it is to be judged from"
+    anew = "what was kept of deliveries open at the end of {} was not as it had been written"
+    return [
+        *(said("breach", "open_deliveries_lost", unknown.format(day)) for day in lost if day not in settled),
+        *(said("notice", "state_made_anew", anew.format(day)) for day in spoiled),
     ]
-    found += [
-        {
-            "severity": "notice",
-            "finding": "state_made_anew",
-            "detail": f"what was kept of deliveries open at the end of {day} was not as it had been written",
-        }
-        for day in spoiled
-    ]
-    return found
 
 
-def pulse_findings(found: Iterable[Gap]) -> list[dict[str, Any]]:
+def pulse_findings(gaps: Iterable[Gap]) -> list[dict[str, Any]]:
     """Streams of which no record tells for a time; see :func:`.pulses.gaps`."""
-
-    def told(gap: Gap) -> str:
+    told = []
+    for gap in gaps:
         many = f"{gap.count} pulse{'s' if gap.count != 1 else ''}"
-        between = f"between {gap.start:%Y-%m-%d %H:%M} and {gap.stop:%Y-%m-%d %H:%M}"
-        if gap.lost:
-            return f"stream of {gap.table}: {many} {between} left no record, so other records of it may be lost"
-        return f"stream of {gap.table}: {many} {between} not sent, so nothing tells whether records are lost"
-
-    return [
-        {
-            "severity": "breach" if each.lost else "notice",
-            "finding": "pulse_missing" if each.lost else "pulse_not_sent",
-            "hour": each.start.replace(minute=0),
-            "detail": told(each),
-        }
-        for each in found
-    ]
-
-
-def link_findings(found: Iterable[Missing]) -> list[dict[str, Any]]:
-    """Objects that others name as written before them and that are not there; see :func:`.links.missing_objects`."""
-
-    def told(each: Missing) -> str:
-        more = f" and {len(each.names) - NAMED} more" if len(each.names) > NAMED else ""
-        return (
-            f"{each.hour:dt=%Y-%m-%d/hour=%H}/: written once, never read, not there: "
-            f"{', '.join(each.names[:NAMED])}{more}; {each.named_by} names {each.names[0]}"
+        when = f"between {gap.start:%Y-%m-%d %H:%M} and {gap.stop:%Y-%m-%d %H:%M}"
+        severity, finding, means = (
+            ("breach", "pulse_missing", "left no record, so other records of it may be lost")
+            if gap.lost
+            else ("notice", "pulse_not_sent", "not sent, so nothing tells whether records are lost")
         )
+        detail = f"stream of {gap.table}: {many} {when} {means}"
+        told.append(said(severity, finding, detail, gap.start.replace(minute=0)))
+    return told
 
+
+def link_findings(missing: Iterable[Missing]) -> list[dict[str, Any]]:
+    """Objects that others name as written before them and that are not there; see :func:`.links.missing_objects`."""
     return [
-        {"severity": "breach", "finding": "object_missing", "hour": each.hour, "detail": told(each)} for each in found
+        said(
+            "breach",
+            "object_missing",
+            f"{each.hour:dt=%Y-%m-%d/hour=%H}/: written once, never read, not there: {some(each.names)}; "
+            f"{each.named_by} names {each.names[0]}",
+            each.hour,
+        )
+        for each in missing
     ]
 
 
@@ -407,7 +364,7 @@ def order_findings(records: DataFrame) -> DataFrame:
         .where(F.col("sequence") < F.col("highest"))
     )
     detail = F.format_string("sequence %s of key %s came after %s", "sequence", "order_key", "highest")
-    return _findings(passed.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "out_of_order", detail)
+    return found(passed.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "out_of_order", detail)
 
 
 def is_ordered() -> Column:
@@ -428,7 +385,7 @@ def expiry_findings(records: DataFrame) -> DataFrame:
         F.date_format("expires_at", "yyyy-MM-dd HH:mm:ss"),
     )
     gone = records.where(is_expired_early())
-    return _findings(gone.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "expired_early", detail)
+    return found(gone.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "expired_early", detail)
 
 
 def is_expired_early() -> Column:
@@ -440,16 +397,3 @@ def is_expired_early() -> Column:
 
 def _count_of(column: str, text: str) -> Column:
     return F.concat_ws(" ", column, F.lit(text))
-
-
-def _findings(rows: DataFrame, severity: str, finding: str | Column, detail: Column) -> DataFrame:
-    return rows.select(
-        F.lit(severity).alias("severity"),
-        (F.lit(finding) if isinstance(finding, str) else finding).alias("finding"),
-        "project",
-        "queue",
-        "message_id",
-        "delivery_id",
-        "hour",
-        detail.alias("detail"),
-    )

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StructField, StructType
 
 from .driver import Driver
 from .files import Stored, listed, read_text, remove, remove_file, write_text
-from .made import note, noted
-from .storage import MADE, small_table
+from .made import made_of, note, noted
+from .storage import small_table
 
 _LIST: Final = "files.txt"
+
+_MADE: Final = "_made.json"
+"""Where it is noted what a day was made of."""
 
 LOOKED_BACK: Final = 7
 """Files that no list names are removed from so many days before those that are replaced, too: a night replaces seven
@@ -44,65 +47,118 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: C
         OSError: What is read back differs from what was written; the days are as they were.
     """
     wanted = sorted(days)
-    for day in _with_those_before(wanted):
-        remove_others(root, day, named_files(root, day))
+    _tidy(root, wanted)
     written = Observation("days written")
     new = write_beside(table.observe(written, F.count(F.lit(1)).alias("rows")), root, wanted)
-    files = [file for of_day in new.values() for file in of_day]
-    found = table.sparkSession.read.parquet(*files).count() if files else 0
+    found = rows_in(table.sparkSession, [file for of_day in new.values() for file in of_day])
     if found != written.get["rows"]:
         raise OSError(f"{root}: {written.get['rows']} rows were written, {found} can be read")
     for day in wanted:
-        name_files(root, day, new[day])
-        if day in erased:
-            remove_others(root, day, new[day])
+        _put(root, day, new[day], erased)
+
+
+def rows_in(spark: SparkSession, files: Iterable[str]) -> int:
+    """How many rows Parquet files have, as each says at its end: no work for Spark."""
+    hadoop: Any = spark._jvm.org.apache  # type: ignore[union-attr]
+    conf: Any = spark._jsc.hadoopConfiguration()
+    rows = 0
+    for each in files:
+        path = hadoop.hadoop.fs.Path(each)
+        reader = hadoop.parquet.hadoop.ParquetFileReader.open(
+            hadoop.parquet.hadoop.util.HadoopInputFile.fromPath(path, conf)
+        )
+        rows += reader.getRecordCount()
+        reader.close()
+    return rows
 
 
 def renew_days(
-    make: Callable[[list[date]], DataFrame], root: str, days: Mapping[date, str], *, erased: Collection[date] = ()
-) -> None:
+    make: Callable[[list[date]], DataFrame],
+    root: str,
+    days: Mapping[date, str],
+    *,
+    erased: Collection[date] = (),
+    counting: Sequence[Observation] = (),
+) -> dict[date, dict[str, int]]:
     """Replace those days of a table that follow from something else than when they were made.
 
     Args:
         make: Makes the rows of some days, with their ``dt``.
         days: What each day follows from (:func:`.made.made_of`).
         erased: See :func:`replace_days`.
+        counting: What ``make`` observes on the way: by name, which days have some (:func:`days_with`); or by name and
+            day, how many.
+
+    Returns:
+        What was counted of each day, now or when it was made; 0 or 1 where only the days are known.
     """
-    stale = _stale(root, days, erased)
+    counted = _noted(root, days, erased)
+    stale = [day for day in counted if counted[day] is None]
+    new: dict[date, dict[str, int]] = {day: {} for day in stale}
     if stale:
         replace_days(make(stale), root, stale, erased=[day for day in stale if day in erased])
-    _note(root, stale, days)
+        for each in counting:
+            for name, found in each.get.items():
+                what, _, day = name.partition(" ")
+                if day:
+                    new[date.fromisoformat(day)][what] = found
+                else:
+                    for one in stale:
+                        new[one][what] = int(f"{one}" in found)
+    _note(root, days, new)
+    return {day: new[day] if of_day is None else of_day for day, of_day in counted.items()}
 
 
-def put_days(driver: Driver, query: str, root: str, days: Mapping[date, str], *, erased: Collection[date] = ()) -> None:
-    """:func:`renew_days` of what the driver holds.
+def days_with(conditions: Mapping[str, Column], day: Column) -> list[Column]:
+    """On which days some row meets each condition: by name, to be counted while :func:`renew_days` writes.
 
     Args:
-        query: Rows of these days, with their ``dt``.
+        day: The day of a row.
     """
-    stale = _stale(root, days, erased)
-    for day in _with_those_before(stale):
-        remove_others(root, day, named_files(root, day))
-    filled = {row["dt"] for row in driver.rows(f"SELECT DISTINCT dt FROM ({query})")} if stale else set()
-    for day in stale:
-        new = [f"{_folder(root, day)}/part-{uuid4()}.parquet"] if day in filled else []
-        for file in new:
-            driver.put(f"SELECT * EXCLUDE dt FROM ({query}) WHERE dt = DATE '{day}'", file)
-        name_files(root, day, new)
-        if day in erased:
-            remove_others(root, day, new)
-    _note(root, stale, days)
+    found = {name: F.collect_set(F.when(when, day.cast("string"))) for name, when in conditions.items()}
+    # As a text: an observation hands nothing else over.
+    return [F.array_join(some, ",").alias(name) for name, some in found.items()]
+
+
+def count_days(
+    driver: Driver,
+    tables: Mapping[str, Callable[[str], str]],
+    schema: StructType,
+    sources: Mapping[date, Sequence[str]],
+    *,
+    erased: Collection[date] = (),
+) -> None:
+    """Make the days of some tables anew whose sources have changed, each from those of its day alone.
+
+    Args:
+        tables: The query of each, by the table's folder; it is given the name of a table of the day's sources.
+        schema: Columns of the sources.
+        sources: The files of each day.
+        erased: See :func:`replace_days`.
+    """
+    digests = {day: made_of(files=files) for day, files in sources.items()}
+    stale = {
+        root: [day for day, counted in _noted(root, digests, erased).items() if counted is None] for root in tables
+    }
+    for root, days in stale.items():
+        _tidy(root, days)
+    for day in sorted({day for days in stale.values() for day in days}):
+        driver.read("source", schema, sources[day])
+        for root, query in tables.items():
+            if day in stale[root]:
+                file = f"{_folder(root, day)}/part-{uuid4()}.parquet"
+                new = [file] if driver.put(query("source"), file) else []
+                _put(root, day, new, erased)
+                _note(root, digests, {day: {}})
+        driver.forget("source")
 
 
 def empty_days(root: str, days: Iterable[date], *, erased: Collection[date] = ()) -> None:
     """What :func:`replace_days` does when there are no rows, without Spark."""
     wanted = sorted(days)
-    for day in _with_those_before(wanted):
-        remove_others(root, day, named_files(root, day))
+    _tidy(root, wanted)
     for day in wanted:
-        name_files(root, day, [])
-        if day in erased:
-            remove_others(root, day, [])
+        _put(root, day, [], erased)
 
 
 def write_beside(table: DataFrame, root: str, days: Iterable[date]) -> dict[date, list[str]]:
@@ -202,25 +258,38 @@ def forget_days(root: str, before: date, *, files: bool = False) -> None:
                 remove(_folder(root, day))
 
 
-def _with_those_before(days: list[date]) -> list[date]:
-    return [] if not days else [*(days[0] - timedelta(days=n) for n in range(LOOKED_BACK, 0, -1)), *days]
+def _tidy(root: str, days: Sequence[date]) -> None:
+    """Remove files that no list names from days that are replaced, and from those before them.
+
+    Args:
+        days: In order.
+    """
+    before = [days[0] - timedelta(days=n) for n in range(LOOKED_BACK, 0, -1)] if days else []
+    for day in (*before, *days):
+        remove_others(root, day, named_files(root, day))
 
 
-def _stale(root: str, days: Mapping[date, str], erased: Collection[date]) -> list[date]:
-    """The days that follow from something else than when they were made, in order."""
-    stale = []
+def _put(root: str, day: date, files: Sequence[str], erased: Collection[date]) -> None:
+    """Make new files the day; the former ones go at once if what they hold was erased."""
+    name_files(root, day, files)
+    if day in erased:
+        remove_others(root, day, files)
+
+
+def _noted(root: str, days: Mapping[date, str], erased: Collection[date]) -> dict[date, dict[str, int] | None]:
+    """What was counted of each day, in order; None for one that follows from something else than when it was made."""
+    found = {}
     for day, digest in sorted(days.items()):
-        if day in erased or noted(_note_of(root, day), digest, _there(root, day)) is None:
-            stale.append(day)
-        else:
+        found[day] = None if day in erased else noted(_note_of(root, day), digest, _there(root, day))
+        if found[day] is not None:
             # What it was before stayed for queries of the last night.
             remove_others(root, day, named_files(root, day))
-    return stale
+    return found
 
 
-def _note(root: str, made: Iterable[date], days: Mapping[date, str]) -> None:
-    for day in made:
-        note(_note_of(root, day), days[day], _there(root, day))
+def _note(root: str, days: Mapping[date, str], counted: Mapping[date, Mapping[str, int]]) -> None:
+    for day, of_day in counted.items():
+        note(_note_of(root, day), days[day], _there(root, day), **of_day)
 
 
 def _there(root: str, day: date) -> dict[str, Stored]:
@@ -230,7 +299,7 @@ def _there(root: str, day: date) -> dict[str, Stored]:
 
 
 def _note_of(root: str, day: date) -> str:
-    return f"{_lists(root)}/dt={day}/{MADE}"
+    return f"{_lists(root)}/dt={day}/{_MADE}"
 
 
 def _files(root: str, day: date) -> set[str]:

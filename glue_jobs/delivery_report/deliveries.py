@@ -11,18 +11,9 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StructType
 
-from .schema import SETTLED, STATES
+from .schema import SETTLED, STATES, struct
 
 __all__ = [
     "DELIVERY",
@@ -47,43 +38,27 @@ _DUE_BITS: Final = 42
 _ASKED_BIT: Final = 7
 """Where the packed last record says whether it is a person's request for a try: above its state's code."""
 
-_FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
-    *((name, StringType()) for name in (*IDENTITY, "subscriber_id")),
-    ("pull", BooleanType()),
-    ("notification", BooleanType()),
-    ("accepted_at", TimestampType()),
-    ("expires_at", TimestampType()),
-    ("body_size", LongType()),
-    ("state", StringType()),
-    ("scheduled", BooleanType()),
-    ("asked", BooleanType()),
-    ("due_at", TimestampType()),
-    ("settled_at", TimestampType()),
-    ("attempts", LongType()),
-    ("polls", LongType()),
-    ("won_attempt", IntegerType()),
-    ("first_won", BooleanType()),
-    ("first_answer_at", TimestampType()),
-    ("held_at", TimestampType()),
-    ("acknowledged_at", TimestampType()),
-    ("last_record_at", TimestampType()),
-    ("leads_message", LongType()),
-    ("owed", LongType()),
-    ("acceptances", LongType()),
-    ("settlements", LongType()),
-    ("wins", LongType()),
-    ("went_on", BooleanType()),
-    ("steps", LongType()),
-    ("base_step", IntegerType()),
-    ("top_step", IntegerType()),
-    ("step_bits", LongType()),
-    ("releases", LongType()),
-    ("release_bits", LongType()),
-    ("top_attempt", IntegerType()),
-    ("attempt_bits", LongType()),
+DELIVERY: Final = struct(
+    "string " + " ".join(IDENTITY),
+    "string subscriber_id",
+    "boolean pull notification",
+    "timestamp accepted_at expires_at",
+    "bigint body_size",
+    "string state",
+    "boolean scheduled asked",
+    "timestamp due_at settled_at",
+    "bigint attempts polls",
+    "int won_attempt",
+    "boolean first_won",
+    "timestamp first_answer_at held_at acknowledged_at last_record_at",
+    "bigint leads_message owed acceptances settlements wins",
+    "boolean went_on",
+    "bigint steps",
+    "int base_step top_step",
+    "bigint step_bits releases release_bits",
+    "int top_attempt",
+    "bigint attempt_bits",
 )
-
-DELIVERY: Final = StructType([StructField(name, kind) for name, kind in _FIELDS])
 """Columns of a delivery's row.
 
 ``attempts`` counts requests, ``polls`` those of them that only asked for an earlier one's outcome; ``won_attempt`` is
@@ -94,7 +69,7 @@ numbers of attempts, but of notifications'. ``wins``: records that say "delivere
 end. From ``steps`` on: what :func:`suspicious` needs.
 """
 
-KEPT_DELIVERY: Final = StructType([*DELIVERY.fields, StructField("standing", StringType())])
+KEPT_DELIVERY: Final = StructType([*DELIVERY.fields, *struct("string standing").fields])
 """Columns of the table that is kept by day: also how the delivery stands, as the night judged it."""
 
 

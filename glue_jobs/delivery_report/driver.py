@@ -1,13 +1,15 @@
-"""Small tables on the driver, without Spark: what is counted once into cells is summed, ranked and ordered here by
-DuckDB, within a fixed memory, and written as it comes.
+"""Tables on the driver, without Spark: what is kept of a day is counted into cells, and cells are summed, ranked and
+ordered, by DuckDB, within a fixed memory, and written as it comes.
 
 A query is a text; a table is its name or a query in brackets. All times are UTC.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -15,16 +17,19 @@ from typing import Any, Final
 import duckdb
 from pyspark.sql.types import StructType
 
-from .files import fetched, put_file
+from .files import as_text, fetched, put_file
 
 __all__ = ["Driver", "columns", "grouped", "text", "total"]
 
 MEMORY: Final = "1GB"
 """Of larger tables a part is on disk meanwhile."""
 
+AT_ONCE: Final = 10_000
+"""Rows in Python's memory at a time."""
+
 _TYPES: Final = {
     **{"string": "VARCHAR", "bigint": "BIGINT", "int": "INTEGER", "boolean": "BOOLEAN", "double": "DOUBLE"},
-    **{"timestamp": "TIMESTAMP", "date": "DATE"},
+    **{"timestamp": "TIMESTAMP", "date": "DATE", "array<string>": "VARCHAR[]"},
 }
 """By Spark's names."""
 
@@ -35,6 +40,8 @@ class Driver:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="report-")
         self._duckdb = duckdb.connect(config={"temp_directory": f"{self._folder.name}/spilled", "memory_limit": MEMORY})
+        # Else a machine's own zone would shift the hours that records are counted by.
+        self._duckdb.execute("SET TimeZone = 'UTC'")
 
     def __enter__(self) -> Driver:
         return self
@@ -53,16 +60,28 @@ class Driver:
             files: Their URIs.
             where: Which rows.
         """
-        typed = {each.name: _TYPES[each.dataType.simpleString()] for each in schema}
-        if files:
-            local = [str(each) for each in fetched(files, Path(self._folder.name) / name)]
-            names = ", ".join(f'"{each}"::{kind} AS "{each}"' for each, kind in typed.items())
-            read = self._duckdb.read_parquet(local, union_by_name=True)
-            self._duckdb.register(f"{name}_files", read)
-            self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {names} FROM {name}_files WHERE {where}")
-        else:
-            names = ", ".join(f'"{each}" {kind}' for each, kind in typed.items())
-            self._duckdb.execute(f"CREATE TABLE {name} ({names})")
+        if not files:
+            self.fill(name, schema, [])
+            return
+        local = [str(each) for each in fetched(files, self._folder_of(name))]
+        names = ", ".join(f'"{each}"::{kind} AS "{each}"' for each, kind in _typed(schema).items())
+        self._duckdb.register(f"{name}_files", self._duckdb.read_parquet(local, union_by_name=True))
+        self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {names} FROM {name}_files WHERE {where}")
+
+    def fill(self, name: str, schema: StructType, rows: Iterable[Mapping[str, Any]], where: str = "true") -> None:
+        """Make rows at hand a table; what they lack is null.
+
+        Args:
+            schema: Its columns.
+            where: Which rows.
+        """
+        file = Path(self._folder.name) / f"{name}.json"
+        with file.open("w", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(dict(row), default=as_text) + "\n" for row in rows)
+        typed = ", ".join(f"{text(each)}: {text(kind)}" for each, kind in _typed(schema).items())
+        read = f"read_json({text(str(file))}, format = 'newline_delimited', columns = {{{typed}}})"
+        self.keep(name, f"SELECT * FROM {read} WHERE {where}")
+        file.unlink()
 
     def keep(self, name: str, query: str) -> None:
         """Make what a query finds a table."""
@@ -74,12 +93,21 @@ class Driver:
         names = [each[0] for each in found.description or ()]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
+    def each(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """What a query finds, some rows at a time; to be read to the end before the next one."""
+        found = self._duckdb.execute(query)
+        while some := found.fetchmany(AT_ONCE):
+            yield from some
+
     def forget(self, name: str) -> None:
-        """Drop a table."""
-        self._duckdb.execute(f"DROP TABLE {name}")
+        """Drop a table, and what was fetched for it."""
+        kind, *_ = self.rows(f"SELECT table_type FROM information_schema.tables WHERE table_name = {text(name)}")
+        self._duckdb.execute(f"DROP {'VIEW' if kind['table_type'] == 'VIEW' else 'TABLE'} {name}")
+        shutil.rmtree(self._folder_of(name), ignore_errors=True)
 
     def put(self, query: str, path: str) -> int:
-        """Write what a query finds as a Parquet file, completely or not at all: the number of its rows.
+        """Write what a query finds as a Parquet file, completely or not at all, and not if it finds nothing: the number
+        of its rows.
 
         Args:
             path: Its URI.
@@ -92,8 +120,17 @@ class Driver:
         file = Path(self._folder.name) / "written.parquet"
         self._duckdb.execute(f"COPY (SELECT {chosen} FROM ({query})) TO {text(str(file))} (FORMAT parquet)")
         (found,) = self.rows(f"SELECT count(*) AS n FROM read_parquet({text(str(file))})")
-        put_file(file, path)
+        if found["n"]:
+            put_file(file, path)
         return int(found["n"])
+
+    def _folder_of(self, name: str) -> Path:
+        return Path(self._folder.name) / name
+
+
+def _typed(schema: StructType) -> dict[str, str]:
+    """The columns of a table with their types."""
+    return {each.name: _TYPES[each.dataType.simpleString()] for each in schema}
 
 
 def text(value: str) -> str:

@@ -177,6 +177,11 @@ def from_json(files: Mapping[str, Any]) -> dict[str, Stored]:
         raise ValueError(f"not a list of files: {files!r:.100}") from error
 
 
+def as_text(value: Any) -> str:
+    """What JSON has no form for; times in ISO 8601."""
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+
+
 def _split(path: str) -> tuple[str, str]:
     scheme, found, rest = path.partition("://")
     return (scheme, rest) if found else ("", path)

@@ -10,27 +10,27 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from .anomalies import ANOMALY, anomalies, slots_of
 from .arguments import Arguments, BadInput, parse
 from .cells import CELL, HOURLY, IS_OWN, attempt_cells, hourly
-from .compaction import read_records
-from .days import forget_days, listed_days, named_files, put_days, read_replaced, renew_days
+from .days import count_days, forget_days, listed_days, named_files
+from .deliveries import KEPT_DELIVERY
 from .driver import Driver, text
 from .findings import FINDING
-from .made import made_of
 from .outages import DAY, first_day, outage_days, outages
 from .page import render
 from .progress import COUNT, Steps
-from .proof import Proof, prove
+from .proof import prove
 from .results import Results, write_results
 from .retries import TRIED, try_cells
 from .running import alone
+from .schema import CURATED
 from .session import open_session
-from .storage import Layout, written
+from .storage import Layout
 from .tables import tables
 from .traffic import ACKNOWLEDGED, FATE, acknowledged_cells, fate_cells
 
@@ -77,31 +77,17 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     layout = Layout(arguments.output, _name(arguments))
     steps = steps or Steps(COUNT + arguments.anomalies)
     proof = prove(spark, arguments, layout, steps)
-    days = {day: made_of(files=named_files(layout.records, day)) for day in (*proof.missed, *arguments.days)}
-    records = read_records(spark, layout, min(days), arguments.date_to)
-
-    def cells_of(some: list[date]) -> DataFrame:
-        made = attempt_cells(records.where(F.col("dt").isin(*some)))
-        return made.withColumn("dt", F.to_date("hour")).repartition("dt")
-
-    def outages_of(some: list[date]) -> DataFrame:
-        return outage_days(records.where(F.col("dt").isin(*some))).repartition("dt")
-
+    days = [*proof.missed, *arguments.days]
     with Driver() as driver:
         with steps("Counting attempts"):
-            cells = f"{layout.work}/attempt_cells"
-            renew_days(cells_of, cells, days, erased=proof.erased)
-            forget_days(cells, min(days) - timedelta(days=1), files=True)
-            driver.read("all_attempts", CELL, [file for day in days for file in named_files(cells, day)])
-            hours = f"SELECT *, hour::DATE AS dt FROM ({hourly('all_attempts')})"
-            put_days(driver, hours, layout.hours, days, erased=proof.erased)
-            renew_days(outages_of, layout.outages, days, erased=proof.erased)
-        unusual: list[str] = []
+            _count_attempts(driver, layout, days, proof.erased)
         if arguments.anomalies:
             with steps("Looking for anomalies"):
-                unusual = written(_anomalies(spark, layout, arguments), f"{layout.work}/anomalies")
+                unusual = _anomalies(driver, layout, arguments)
+        else:
+            unusual = []
         with steps("Reporting"):
-            _hold(driver, proof, layout, arguments, unusual)
+            _hold(driver, layout, arguments, unusual)
             made = tables(driver, since=_midnight(arguments.date_from), until=arguments.until)
             results = write_results(driver, made, layout, arguments, proof)
     if arguments.keep_days:
@@ -112,42 +98,63 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     return results
 
 
-def _hold(driver: Driver, proof: Proof, layout: Layout, arguments: Arguments, unusual: Sequence[str]) -> None:
+def _count_attempts(driver: Driver, layout: Layout, days: Sequence[date], erased: Sequence[date]) -> None:
+    """Count the attempts of each day whose records have changed.
+
+    Args:
+        days: Those of the report, and of nights that were missed.
+        erased: Days from whose objects records of erased projects were taken.
+    """
+    of_records = {layout.attempts: attempt_cells, layout.outages: outage_days}
+    count_days(driver, of_records, CURATED, _files(layout.records, days), erased=erased)
+    count_days(driver, {layout.hours: hourly}, CELL, _files(layout.attempts, days), erased=erased)
+
+
+def _hold(driver: Driver, layout: Layout, arguments: Arguments, unusual: Sequence[Mapping[str, Any]]) -> None:
     """Count deliveries, and give the driver what the tables are made of, of the report's projects.
 
     Args:
-        driver: Holds ``all_attempts``.
-        unusual: Files of the anomalies.
+        unusual: The anomalies.
     """
-    chosen = _chosen(arguments.projects)
+    days, chosen = arguments.days, _chosen(arguments.projects)
     usual = f"{chosen} AND NOT {IS_OWN}"
-    since = f"hour >= TIMESTAMP '{arguments.date_from}'"
-    driver.keep("attempt_cells", f"SELECT * FROM all_attempts WHERE {chosen} AND {since}")
-    # What waits in a table may have changed with the table.
-    said = proof.as_of, arguments.grace, proof.settled
-    digest = "" if proof.looked_up else made_of(*said, files=proof.deliveries.inputFiles())
-    pushed = proof.deliveries.where(~F.col("pull") & ~F.col("notification"))
-    for name, schema, cells, which in (
-        ("fate_cells", FATE, fate_cells(proof.deliveries), chosen),
-        ("try_cells", TRIED, try_cells(pushed), usual),
-        ("acknowledged", ACKNOWLEDGED, acknowledged_cells(proof.deliveries), usual),
+    of_deliveries = {layout.fates: fate_cells, layout.tries: try_cells, layout.acknowledged: acknowledged_cells}
+    count_days(driver, of_deliveries, KEPT_DELIVERY, _files(layout.deliveries, days))
+    for name, schema, root, which in (
+        ("attempt_cells", CELL, layout.attempts, chosen),
+        ("fate_cells", FATE, layout.fates, chosen),
+        ("try_cells", TRIED, layout.tries, usual),
+        ("acknowledged", ACKNOWLEDGED, layout.acknowledged, usual),
     ):
-        driver.read(name, schema, written(cells, f"{layout.work}/{name}", digest), which)
-    driver.read("anomalies", ANOMALY, unusual, chosen)
+        driver.read(name, schema, _all_files(root, days), which)
+        forget_days(root, days[0] - timedelta(days=1), files=True)
+    driver.fill("anomalies", ANOMALY, unusual, chosen)
     driver.read("findings", FINDING, named_files(layout.findings, arguments.date_to), chosen)
     earliest = first_day(arguments.date_to)
     known = [day for day in listed_days(layout.outages) if earliest <= day <= arguments.date_to]
-    driver.read("outage_days", DAY, [file for day in known for file in named_files(layout.outages, day)], usual)
+    driver.read("outage_days", DAY, _all_files(layout.outages, known), usual)
     driver.keep("outages", outages("outage_days", min([arguments.date_from, *known]), arguments.until))
 
 
-def _anomalies(spark: SparkSession, layout: Layout, arguments: Arguments) -> DataFrame:
+def _anomalies(driver: Driver, layout: Layout, arguments: Arguments) -> list[dict[str, Any]]:
     """What differs from each subscriber's own past, on the report's days."""
-    usual = F.expr(f"{_chosen(arguments.projects)} AND NOT {IS_OWN}")
+    usual = f"{_chosen(arguments.projects)} AND NOT {IS_OWN}"
     before = arguments.date_from - timedelta(days=arguments.baseline_days)
-    hours = read_replaced(spark, layout.hours, HOURLY, before, arguments.date_to).where(usual)
-    slots = slots_of(read_records(spark, layout, arguments.date_from, arguments.date_to).where(usual))
-    return anomalies(slots, hours.drop("dt"), _midnight(arguments.date_from), arguments.until, arguments.holidays)
+    known = [day for day in listed_days(layout.hours) if before <= day <= arguments.date_to]
+    driver.read("past_hours", HOURLY, _all_files(layout.hours, known), usual)
+    driver.read("records", CURATED, _all_files(layout.records, arguments.days), usual)
+    since = _midnight(arguments.date_from)
+    driver.keep("slots", slots_of("records"))
+    return anomalies(driver, since, arguments.until, arguments.holidays, slots="slots", hours="past_hours")
+
+
+def _files(root: str, days: Sequence[date]) -> dict[date, list[str]]:
+    """The files of days of a table, by day."""
+    return {day: named_files(root, day) for day in days}
+
+
+def _all_files(root: str, days: Sequence[date]) -> list[str]:
+    return [file for of_day in _files(root, days).values() for file in of_day]
 
 
 def _midnight(day: date) -> datetime:
@@ -155,7 +162,7 @@ def _midnight(day: date) -> datetime:
 
 
 def _chosen(projects: Sequence[str]) -> str:
-    """Whether a row is of some projects, or of none, as an object's findings are; for Spark and for the driver."""
+    """Whether a row is of some projects, or of none, as an object's findings are."""
     return f"(project IN ({', '.join(map(text, projects))}) OR project IS NULL)" if projects else "true"
 
 

@@ -19,13 +19,13 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pushhub.engine.model.record import PULSE
 
 from .files import remove, write_text
-from .findings import FINDING, NAMED
+from .findings import FINDING, NAMED, found, said
 from .holdings import entries
+from .schema import struct
 from .storage import Layout, small_table
 
 SEGMENTS: Final = 8
@@ -36,12 +36,7 @@ ROWS_PER_FILE: Final = 50_000
 COMMIT_BITS: Final = 7
 """A notification's position is its commit's number, shifted by so many bits, and its place in the commit."""
 
-ENTRY: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in ("project", "queue", "queue_uid", "id")),
-        StructField("accepted_ms", LongType()),
-    ]
-)
+ENTRY: Final = struct("string project queue queue_uid id", "bigint accepted_ms")
 """Something accepted that a table holds; ``id`` is a message's, in pull queues with
 what tells its stays there apart, or the number of a commit."""
 
@@ -76,15 +71,15 @@ def read_tables(
     pulses: dict[str, set[datetime]] = {name: set() for name in tables.values()}
 
     def read(segment: int) -> int:
-        found, files = held_in(entries(client, tables, since=since, until=until, segment=segment, segments=SEGMENTS)), 0
-        while rows := list(islice(found, ROWS_PER_FILE)):
+        held, files = held_in(entries(client, tables, since=since, until=until, segment=segment, segments=SEGMENTS)), 0
+        while rows := list(islice(held, ROWS_PER_FILE)):
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             write_text(f"{folder}/{segment}-{files}.json", text, "application/x-ndjson")
             files += 1
         return files
 
-    def held_in(found: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for each in found:
+    def held_in(read: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for each in read:
             if each["queue_uid"] == PULSE:
                 pulses[each["queue"]].add(datetime.fromtimestamp(each["accepted_ms"] / 1000, UTC))
             else:
@@ -120,7 +115,7 @@ def compared(
         held, pulses = read_tables(spark, client, tables, layout=layout, since=begin, until=until)
     except (BotoCoreError, ClientError) as error:
         detail = f"the tables could not be read, so a message without any record would not be missed: {error}"
-        failed = small_table(spark, [{"severity": "breach", "finding": "not_compared", "detail": detail}], FINDING)
+        failed = small_table(spark, [said("breach", "not_compared", detail)], FINDING)
         return Comparison(findings=failed, held=None, pulses=None)
     lately = held.where(F.col("accepted_ms") >= _epoch_ms(date_from))
     return Comparison(findings=unrecorded_findings(lately, records, date_from), held=held, pulses=pulses)
@@ -153,13 +148,5 @@ def unrecorded_findings(ledger: DataFrame, records: DataFrame, date_from: date) 
     )
     more = F.when(F.col("lost") > NAMED, F.format_string(" and %d more", F.col("lost") - NAMED)).otherwise("")
     detail = F.concat(F.lit("the table holds what no record tells of: "), F.array_join("ids", ", "), more)
-    return by_hour.select(
-        F.lit("breach").alias("severity"),
-        F.lit("not_recorded").alias("finding"),
-        "project",
-        "queue",
-        F.when(F.col("lost") == 1, F.col("ids")[0]).alias("message_id"),
-        F.lit(None).cast("string").alias("delivery_id"),
-        "hour",
-        detail.alias("detail"),
-    ).select(*FINDING.fieldNames())
+    alone = F.when(F.col("lost") == 1, F.col("ids")[0])
+    return found(by_hour.withColumn("message_id", alone), "breach", "not_recorded", detail)

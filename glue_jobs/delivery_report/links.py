@@ -7,15 +7,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
 
 from pushhub.engine.model.record import LINK
 
 from .files import listed
-
-if TYPE_CHECKING:
-    from .compaction import DayIntake
 
 _PREFIX: Final = f"{LINK}/"
 
@@ -50,7 +47,7 @@ def named_objects(lines: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 
 def missing_objects(
-    records: str, intakes: Sequence[DayIntake], *, until: datetime, kept_since: datetime | None
+    records: str, links: Mapping[date, Mapping[str, str]], *, until: datetime, kept_since: datetime | None
 ) -> list[Missing]:
     """The objects that links name and that are not there, by hour.
 
@@ -59,15 +56,14 @@ def missing_objects(
 
     Args:
         records: Folder that holds ``dt=...``.
-        intakes: What was read.
+        links: What the objects of each day name, and the object that does.
         until: Objects of later hours say nothing yet: a copy of a bucket that is being written may lack what they name.
         kept_since: Objects of hours before this time may have been taken away by the bucket; None: never.
     """
     wanted: dict[datetime, dict[str, str]] = defaultdict(dict)
-    days = {intake.day for intake in intakes}
-    for intake in intakes:
-        for target, source in intake.links.items():
-            by = f"dt={intake.day}/{source}"
+    for day, named in links.items():
+        for target, source in named.items():
+            by = f"dt={day}/{source}"
             hour, naming = _hour(target), _hour(by)
             if hour is None or naming is None or naming + timedelta(hours=1) > until:
                 continue
@@ -77,7 +73,7 @@ def missing_objects(
     for hour, names in sorted(wanted.items()):
         there = listed(f"{records}/{hour:dt=%Y-%m-%d/hour=%H}").keys()
         missing = sorted(names.keys() - there)
-        copied = there or hour.date() in days or listed(f"{records}/{hour:dt=%Y-%m-%d}")
+        copied = there or hour.date() in links or listed(f"{records}/{hour:dt=%Y-%m-%d}")
         if missing and copied:
             found.append(Missing(hour=hour, names=missing, named_by=names[missing[0]]))
     return found

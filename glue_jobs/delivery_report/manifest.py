@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final
 
 from .files import Stored, as_json, from_json, listed, read_text, write_text
@@ -29,6 +30,7 @@ class Manifest:
         files: Its files, by their names in the day's folder.
         raw: The objects it was made from, by their keys below the day.
         gone: Objects that it was once made from and that are no longer there.
+        accepted: The days on which the messages that its records tell of were accepted.
         lines: Lines read from the objects.
         rejected: Lines that could not be used.
         incomplete: Objects of which not every record could be used.
@@ -42,6 +44,7 @@ class Manifest:
     files: Mapping[str, Stored] = field(default_factory=dict)
     raw: Mapping[str, Stored] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
+    accepted: tuple[date, ...] = ()
     lines: int = 0
     rejected: int = 0
     incomplete: tuple[IncompleteObject, ...] = ()
@@ -64,13 +67,13 @@ def read_manifest(folder: str) -> Manifest | None:
             files=from_json(said["files"]),
             raw=from_json(said["raw"]),
             gone=frozenset(map(str, said["gone"])),
+            accepted=tuple(map(date.fromisoformat, said["accepted"])),
             lines=int(said["lines"]),
             rejected=int(said["rejected"]),
             incomplete=tuple(IncompleteObject(**each) for each in said["incomplete"]),
             duplicates=tuple(said["duplicates"]),
-            # Written since there are any.
-            pulses={str(source): tuple(map(str, ids)) for source, ids in said.get("pulses", {}).items()},
-            links={str(name): str(by) for name, by in said.get("links", {}).items()},
+            pulses={str(source): tuple(map(str, ids)) for source, ids in said["pulses"].items()},
+            links={str(name): str(by) for name, by in said["links"].items()},
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -85,6 +88,7 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
         "files": as_json(manifest.files),
         "raw": as_json(manifest.raw),
         "gone": sorted(manifest.gone),
+        "accepted": [f"{each}" for each in manifest.accepted],
         "lines": manifest.lines,
         "rejected": manifest.rejected,
         "incomplete": incomplete,

@@ -10,19 +10,9 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
-
 from .cells import WHO
 from .driver import total
+from .schema import struct
 
 DAYS: Final = 30
 """How far back outages are told."""
@@ -31,20 +21,19 @@ LEAST_FAILED: Final = 3
 """Failed attempts in a row that make an outage."""
 
 IS_OUTAGE: Final = f"(attempts >= {LEAST_FAILED} AND first_message <> last_message)"
-"""Whether a run of failed attempts is an outage; in Spark and on the driver."""
+"""Whether a run of failed attempts is an outage."""
 
 FAILING: Final = "failing"
 WELL: Final = "well"
 GIVEN_UP: Final = "given_up"
 
-DAY: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in (*WHO, "subscriber", "kind")),
-        *(StructField(name, TimestampType()) for name in ("begun", "ended", "expires_at")),
-        StructField("after_success", BooleanType()),
-        StructField("attempts", LongType()),
-        *(StructField(name, StringType()) for name in ("first_message", "last_message")),
-    ]
+DAY: Final = struct(
+    "string " + " ".join(WHO),
+    "string subscriber kind",
+    "timestamp begun ended expires_at",
+    "boolean after_success",
+    "bigint attempts",
+    "string first_message last_message",
 )
 """Columns of what is kept of a day. ``kind`` is one of
 
@@ -54,13 +43,12 @@ DAY: Final = StructType(
 - ``given_up``: one delivery that used up its tries: accepted (``begun``), given up (``ended``).
 """
 
-OUTAGES: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in (*WHO, "subscriber", "sentence")),
-        *(StructField(name, LongType()) for name in ("days", "times_down", "longest_ms", "down_ms")),
-        StructField("down_since", TimestampType()),
-        *(StructField(name, LongType()) for name in ("retries_lasted_ms", "given_up", "reachable", "needed_ms")),
-    ]
+OUTAGES: Final = struct(
+    "string " + " ".join(WHO),
+    "string subscriber sentence",
+    "bigint days times_down longest_ms down_ms",
+    "timestamp down_since",
+    "bigint retries_lasted_ms given_up reachable needed_ms",
 )
 """Columns of a subscriber. ``down_since``: it is down now. ``given_up``: deliveries that were given up while it was
 down; ``reachable``: those of them that retries as long as the outage would have reached, that is, within
@@ -72,109 +60,66 @@ SOON: Final = "1 minute"
 """A message is tried within so much of its acceptance: whoever was accepted so shortly before an outage met it."""
 
 
-def outage_days(records: DataFrame) -> DataFrame:
-    """What is kept of days, as :data:`DAY` lists the columns, with ``dt``.
+_BY_ITSELF: Final = "reason IS NULL AND manual IS NULL AND NOT ends_with(delivery_id, '*')"
+_USED_UP: Final = f"failed AND state IN ('exhausted', 'held') AND {_BY_ITSELF}"
+"""Whether an attempt was the last of a delivery that used up its tries by itself: not one that an answer or a person
+ended, nor a unicast one, which goes on to another subscriber."""
+
+
+def outage_days(records: str) -> str:
+    """What is kept of a day, as :data:`DAY` lists the columns.
 
     Attempts are ordered by their answers. Where failures and successes of a minute are mixed, the subscriber was not
     down in it.
 
     Args:
-        records: All records of these days, with ``dt``.
+        records: A table of all records of the day.
     """
-    made = records.where((F.col("kind") == "attempt") & ~F.col("dialect").isin("pull", "notifications"))
-    minutes = _minutes(made)
-    return _runs(_moments(minutes)).unionByName(_given_up(minutes))
-
-
-def _failed() -> Column:
-    return F.col("verdict") == "failed"
-
-
-def _minutes(made: DataFrame) -> DataFrame:
-    """The attempts of each minute, and the deliveries that used up their tries in it by themselves: not those that an
-    answer or a person ended. A unicast message goes on to another subscriber.
-    """
-    ended = (
-        F.col("state").isin("exhausted", "held")
-        & _failed()
-        & F.col("reason").isNull()
-        & F.col("manual").isNull()
-        & ~F.col("delivery_id").endswith("*")
-    )
-    gone = F.struct(
-        F.col("accepted_at").alias("begun"), F.col("finished_at").alias("ended"), "expires_at", "subscriber"
-    )
-    good, bad = F.when(~_failed(), F.col("finished_at")), F.when(_failed(), F.col("finished_at"))
-    return made.groupBy("dt", *WHO, F.date_trunc("minute", "finished_at").alias("minute")).agg(
-        F.max("subscriber").alias("subscriber"),
-        F.sum(_failed().cast("long")).alias("failed"),
-        F.min(bad).alias("first_bad"),
-        F.min(F.when(_failed(), F.col("started_at"))).alias("since"),
-        F.max(bad).alias("last_bad"),
-        F.min(good).alias("first_good"),
-        F.max(good).alias("last_good"),
-        F.min(F.when(_failed(), F.col("message_id"))).alias("first_message"),
-        F.max(F.when(_failed(), F.col("message_id"))).alias("last_message"),
-        F.collect_list(F.when(ended, gone)).alias("given_up"),
-    )
-
-
-def _moments(minutes: DataFrame) -> DataFrame:
-    """Failures (``failed`` of them) and successes (0) of each minute in their order, one row each."""
-    failures = F.struct(F.col("first_bad").alias("at"), F.col("last_bad").alias("until"), "failed")
-    none = F.lit(0).cast("long").alias("failed")
-    successes = F.struct(F.col("first_good").alias("at"), F.col("last_good").alias("until"), none)
-    mixed = (F.col("first_bad") <= F.col("last_good")) & (F.col("first_good") <= F.col("last_bad"))
-    in_order = (
-        F.when(F.col("first_good").isNull(), F.array(failures))
-        .when(F.col("first_bad").isNull() | mixed, F.array(successes))
-        .otherwise(F.array(failures, successes))
-    )
-    return minutes.select("dt", *WHO, "subscriber", "since", F.inline(in_order), "first_message", "last_message")
-
-
-def _runs(moments: DataFrame) -> DataFrame:
-    """Runs of failures, and each day's successes, of :func:`_moments`."""
-    day = ("dt", *WHO)
-    well = F.col("failed") == 0
-    by_time = Window.partitionBy(*day).orderBy("at")
-    before = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    after = by_time.rowsBetween(Window.currentRow, Window.unboundedFollowing)
-    placed = moments.withColumns(
-        {
-            "kind": F.when(well, WELL).otherwise(FAILING),
-            "success_before": F.when(~well, F.max(F.when(well, F.col("until"))).over(before)),
-            "success_after": F.when(~well, F.min(F.when(well, F.col("at"))).over(after)),
-        }
-    )
-    failing = F.col("kind") == FAILING
-    runs = placed.groupBy(*day, "kind", "success_before", "success_after").agg(
-        F.max("subscriber").alias("subscriber"),
-        F.min("at").alias("at"),
-        F.min("since").alias("since"),
-        F.max("until").alias("until"),
-        F.sum("failed").alias("attempts"),
-        F.min(F.when(failing, F.col("first_message"))).alias("first_message"),
-        F.max(F.when(failing, F.col("last_message"))).alias("last_message"),
-    )
-    whole = F.col("success_before").isNotNull() & F.col("success_after").isNotNull()
-    # Within the day nothing can be added to such a run.
-    return (
-        runs.where(~failing | ~whole | F.expr(IS_OUTAGE))
-        .withColumn("begun", F.when(failing, F.greatest("since", "success_before")).otherwise(F.col("at")))
-        .withColumn("ended", F.when(failing, F.col("success_after")).otherwise(F.col("until")))
-        .withColumn("after_success", F.when(failing, F.col("success_before").isNotNull()))
-        .withColumn("expires_at", F.lit(None).cast("timestamp"))
-        .select(*DAY.fieldNames(), "dt")
-    )
-
-
-def _given_up(minutes: DataFrame) -> DataFrame:
-    """The deliveries that used up their tries, of :func:`_minutes`."""
-    nothing = {name: F.lit(None).cast(DAY[name].dataType) for name in ("after_success", "attempts")}
-    nothing |= {name: F.lit(None).cast("string") for name in ("first_message", "last_message")}
-    each = minutes.select("dt", *WHO, F.explode("given_up").alias("gone")).select("dt", *WHO, "gone.*")
-    return each.withColumns({"kind": F.lit(GIVEN_UP), **nothing}).select(*DAY.fieldNames(), "dt")
+    who = ", ".join(WHO)
+    return f"""
+        WITH made AS (
+            SELECT *, verdict = 'failed' AS failed FROM {records}
+            WHERE kind = 'attempt' AND dialect NOT IN ('pull', 'notifications')
+        ), minutes AS (
+            SELECT {who}, date_trunc('minute', finished_at) AS minute, max(subscriber) AS subscriber,
+                   count(*) FILTER (failed) AS attempts, min(started_at) FILTER (failed) AS since,
+                   min(finished_at) FILTER (failed) AS first_bad, max(finished_at) FILTER (failed) AS last_bad,
+                   min(finished_at) FILTER (NOT failed) AS first_good,
+                   max(finished_at) FILTER (NOT failed) AS last_good,
+                   min(message_id) FILTER (failed) AS first_message, max(message_id) FILTER (failed) AS last_message
+            FROM made GROUP BY ALL
+        ), moments AS (
+            SELECT {who}, subscriber, false AS well, first_bad AS first_at, last_bad AS last_at, since, attempts,
+                   first_message, last_message
+            FROM minutes
+            WHERE first_bad IS NOT NULL AND coalesce(first_bad > last_good OR first_good > last_bad, true)
+            UNION ALL
+            SELECT {who}, subscriber, true, first_good, last_good, NULL, NULL, NULL, NULL
+            FROM minutes WHERE first_good IS NOT NULL
+        ), placed AS (
+            SELECT *, CASE WHEN NOT well THEN max(last_at) FILTER (well) OVER (
+                               PARTITION BY {who} ORDER BY first_at ROWS UNBOUNDED PRECEDING) END AS success_before,
+                   CASE WHEN NOT well THEN min(first_at) FILTER (well) OVER (
+                       PARTITION BY {who} ORDER BY first_at
+                       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) END AS success_after
+            FROM moments
+        ), runs AS (
+            SELECT {who}, well, success_before, success_after, max(subscriber) AS subscriber, min(first_at) AS first_at,
+                   max(last_at) AS last_at, min(since) AS since, {total("attempts", "attempts")},
+                   min(first_message) AS first_message, max(last_message) AS last_message
+            FROM placed GROUP BY ALL
+        )
+        SELECT {who}, subscriber, CASE WHEN well THEN '{WELL}' ELSE '{FAILING}' END AS kind,
+               CASE WHEN well THEN first_at ELSE greatest(since, success_before) END AS begun,
+               CASE WHEN well THEN last_at ELSE success_after END AS ended, NULL::TIMESTAMP AS expires_at,
+               CASE WHEN NOT well THEN success_before IS NOT NULL END AS after_success,
+               attempts, first_message, last_message
+        FROM runs
+        -- To a run between two successes of the day nothing can be added.
+        WHERE well OR success_before IS NULL OR success_after IS NULL OR {IS_OUTAGE}
+        UNION ALL
+        SELECT {who}, subscriber, '{GIVEN_UP}', accepted_at, finished_at, expires_at, NULL, NULL, NULL, NULL
+        FROM made WHERE {_USED_UP}"""
 
 
 def outages(days: str, since: date, until: datetime) -> str:

@@ -12,16 +12,20 @@ from importlib.resources import files
 from string import Template
 from typing import Any, Final
 
+from . import charts
 from .conservation import STANDINGS
 from .findings import UNCOUNTED
 from .outages import DAYS, LEAST_FAILED
 from .results import Results
 from .traffic import WAITING
-from .wording import as_html, shortened
+from .wording import as_duration, as_html
 
 _logger = logging.getLogger(__name__)
 
 Row = Mapping[str, Any]
+
+ATTEMPT_TIMES: Final = {"p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99"}
+DELIVERY_TIMES: Final = {f"delivery_{each}": name for each, name in ATTEMPT_TIMES.items()}
 
 LITTLE: Final = 0.0005
 """Share of deliveries that further attempts must add to be worth naming."""
@@ -52,6 +56,10 @@ class Places:
     def subscriber(self, row: Row) -> str:
         """A cell."""
         return self._link(as_html(_called(row), 32), *_key(row))
+
+    def whose(self) -> dict[str, Callable[[Row], str]]:
+        """The columns that say whose row it is."""
+        return {"project": self.project, "queue": self.queue, "subscriber": self.subscriber}
 
     def _link(self, shown: str, *of: str | None) -> str:
         place = _place(*of)
@@ -108,22 +116,6 @@ def _part(title: str, make: Callable[[], str]) -> str:
         )
 
 
-def _picture(title: str, draw: Callable[[Any], str]) -> str:
-    """A chart, or the note that it is missing.
-
-    Args:
-        draw: Makes it, given :mod:`.charts`.
-    """
-
-    def drawn() -> str:
-        # A drawing library that cannot be loaded costs the pictures only.
-        from . import charts  # noqa: PLC0415
-
-        return draw(charts)
-
-    return _part(title, drawn)
-
-
 def _verdict(results: Results) -> str:
     """Whether everything is accounted for, which is not whether it arrived: so the numbers of both stand beside it.
 
@@ -177,15 +169,13 @@ def _last_day(results: Results) -> str:
 
 
 def _tiles(day: Row, before: Row | None, note: str) -> str:
-    won = _won(day)
+    won, p95 = _won(day), as_duration(day["delivery_p95_ms"])
     tiles = [
         _tile("messages accepted", f"{day['messages']:,}", _change(day, before, lambda row: row["messages"])),
         _tile("deliveries owed", f"{day['deliveries']:,}", _change(day, before, lambda row: row["deliveries"])),
         _tile("delivered", _percent(won, day["deliveries"]), f"{day['open']:,} still waiting", link="backlog"),
         _tile("at the first try", _percent(day["first_won"], day["tried"]), f"of {day['tried']:,} tried"),
-        _tile(
-            "acceptance to delivery, p50", _duration(day["delivery_p50_ms"]), f"p95 {_duration(day['delivery_p95_ms'])}"
-        ),
+        _tile("acceptance to delivery, p50", as_duration(day["delivery_p50_ms"]), f"p95 {p95}"),
         _tile(
             "given up",
             f"{_given_up(day):,}",
@@ -255,12 +245,7 @@ def _cause(row: Row) -> str:
 
 def _undelivered(results: Results) -> str:
     """Who did not get what was meant for it, and what still waits."""
-    places = Places(results)
-    whose: dict[str, Callable[[Row], str]] = {
-        "project": places.project,
-        "queue": places.queue,
-        "subscriber": places.subscriber,
-    }
+    whose = Places(results).whose()
     gone = _table(
         results.rows["given_up"],
         {
@@ -303,30 +288,30 @@ def _traffic(results: Results) -> str:
         return '<p class="none">No message was accepted.</p>'
     course = ""
     if len(by_hour) > 1 and len(attempts) > 1:
-        names = ("delivery_p50_ms", "delivery_p95_ms", "delivery_p99_ms")
-        title = "Time from acceptance to delivery by hour"
-        delivery = _picture(title, lambda charts: charts.percentiles_by_hour(by_hour, names, title))
-        measured = ("p50_ms", "p95_ms", "p99_ms")
-        taken = "Time of an attempt by hour"
-        attempt = _picture(taken, lambda charts: charts.percentiles_by_hour(attempts, measured, taken))
-        course = (
-            f'<div class="two"><div class="card"><h3>Acceptance to delivery</h3>{delivery}</div>'
-            f'<div class="card"><h3>Time of an attempt</h3>{attempt}</div></div>'
+        to_delivery, taken = "Acceptance to delivery", "Time of an attempt"
+        course = _beside(
+            {
+                to_delivery: partial(charts.percentiles_by_hour, by_hour, tuple(DELIVERY_TIMES), to_delivery),
+                taken: partial(charts.percentiles_by_hour, attempts, tuple(ATTEMPT_TIMES), taken),
+            }
         )
     overall = results.rows["overall"][0]
+    of_attempts = ", ".join(f"{name} {as_duration(overall[each])}" for each, name in ATTEMPT_TIMES.items())
+    of_delivery = ", ".join(f"{name} {as_duration(overall[each])}" for each, name in DELIVERY_TIMES.items())
     numbers = (
         f"<p>{overall['attempts_made']:,} attempts, {_percent(overall['attempts_failed'], overall['attempts_made'])} "
-        f"failed; "
-        f"{overall['retries'] / max(1, overall['tried']):.3f} retries per delivery; attempt p50 "
-        f"{_duration(overall['p50_ms'])}, "
-        f"p95 {_duration(overall['p95_ms'])}, p99 {_duration(overall['p99_ms'])}; "
-        f"acceptance to delivery p50 {_duration(overall['delivery_p50_ms'])}, p95 "
-        f"{_duration(overall['delivery_p95_ms'])}, "
-        f"p99 {_duration(overall['delivery_p99_ms'])}.</p>"
+        f"failed; {overall['retries'] / max(1, overall['tried']):.3f} retries per delivery; attempt {of_attempts}; "
+        f"acceptance to delivery {of_delivery}.</p>"
     )
     title = "Deliveries by hour of acceptance"
-    picture = _picture(title, lambda charts: charts.fates_by_hour(by_hour))
+    picture = _part(title, partial(charts.fates_by_hour, by_hour))
     return f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>{course}{numbers}'
+
+
+def _beside(pictures: Mapping[str, Callable[[], str]]) -> str:
+    """Charts side by side, by their titles."""
+    cards = (f'<div class="card"><h3>{title}</h3>{_part(title, draw)}</div>' for title, draw in pictures.items())
+    return f'<div class="two">{"".join(cards)}</div>'
 
 
 def _retries(results: Results) -> str:
@@ -341,8 +326,8 @@ def _retries(results: Results) -> str:
         row = recovery[0]
         times = (
             f"<p>{row['recovered']:,} deliveries failed at first and were taken later: half of them within "
-            f"{_duration(row['p50_ms'])}, "
-            f"90 % within {_duration(row['p90_ms'])}, 99 % within {_duration(row['p99_ms'])} of the first answer.</p>"
+            f"{as_duration(row['p50_ms'])}, 90 % within {as_duration(row['p90_ms'])}, 99 % within "
+            f"{as_duration(row['p99_ms'])} of the first answer.</p>"
         )
     last = rows[-1]
     after = (
@@ -352,8 +337,7 @@ def _retries(results: Results) -> str:
     )
     text = (
         f"<p>{_percent(rows[0]['won'], rows[0]['tried'])} succeed at the first attempt and {_share(best, 2)} in the "
-        f"end. "
-        f"{after}the last one, number {last['attempt']}, was made {last['tried']:,} times and won "
+        f"end. {after}the last one, number {last['attempt']}, was made {last['tried']:,} times and won "
         f"{last['won']:,}.</p>{times}"
     )
     table = _table(
@@ -368,23 +352,16 @@ def _retries(results: Results) -> str:
         total=results.totals["attempts_needed"],
         shown=12,
     )
-    picture = _picture("Success by attempt", lambda charts: charts.attempts_needed(rows))
-    return (
-        f'<div class="two"><div class="card"><h3>Success by attempt</h3>{picture}</div><div '
-        f'class="card">{table}</div></div>{text}{_outages(results)}'
-    )
+    return f'<div class="card"><h3>Success by attempt</h3>{table}{text}</div>{_outages(results)}'
 
 
 def _outages(results: Results) -> str:
     """Who was down, and what longer retries would have reached."""
-    places = Places(results)
     rows = [row for row in results.rows["outages"] if row["times_down"]]
     table = _table(
         rows,
         {
-            "project": places.project,
-            "queue": places.queue,
-            "subscriber": places.subscriber,
+            **Places(results).whose(),
             "text:when it was down, and what was given up": lambda row: escape(row["sentence"]),
         },
         total=len(rows),
@@ -398,7 +375,6 @@ def _outages(results: Results) -> str:
 
 
 def _subscribers(results: Results) -> str:
-    places = Places(results)
     sickest, slowest = results.rows["sickest"], results.rows["slowest"]
     if not slowest:
         return '<p class="none">No attempt was made.</p>'
@@ -408,55 +384,47 @@ def _subscribers(results: Results) -> str:
         drawn = {row["who"] for row in hours}
         names = {_key(row): _who(row) for row in sickest if _key(row) in drawn}
         title = "Share of failed attempts, sickest subscribers"
-        picture = _picture(title, lambda charts: charts.failing_hours(hours, names))
+        picture = _part(title, partial(charts.failing_hours, hours, names))
         parts.append(f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>')
-    failures = [{"label": row["cause"], "n": row["attempts"]} for row in results.rows["failures_by_cause"][:10]]
-    why = "<p>None failed.</p>"
-    if failures:
-        title = "Failed attempts by cause"
-        why = _picture(
-            title,
-            lambda charts: charts.shares(failures, value="n", colour=charts.BAD, title="Failed attempts by cause"),
-        )
-    ranked = [{**row, "label": _who(row)} for row in slowest[:12]]
-    ranges = _picture("Slowest subscribers", lambda charts: charts.ranges(ranked))
-    parts.append(
-        f'<div class="two"><div class="card"><h3>Slowest subscribers</h3>{ranges}</div>'
-        f'<div class="card"><h3>Why attempts failed</h3>{why}</div></div>'
-    )
-    table = _table(
+    places = Places(results)
+    measured: dict[str, Callable[[Row], str]] = {
+        "project": places.project,
+        "queue": places.queue,
+        "#attempts": lambda row: f"{row['attempts']:,}",
+        "#failed": lambda row: f"{row['failed']:,}",
+        "#share": lambda row: _percent(row["failed"], row["attempts"]),
+        "#first try": lambda row: _percent(row["first_won"], row["first_attempts"]),
+        **{f"#{name}": partial(_duration_of, each) for each, name in ATTEMPT_TIMES.items()},
+    }
+    sick = _table(
         sickest,
-        {
-            "subscriber": lambda row: as_html(_called(row), 32),
-            "project": places.project,
-            "queue": places.queue,
-            "#attempts": lambda row: f"{row['attempts']:,}",
-            "#failed": lambda row: f"{row['failed']:,}",
-            "#share": lambda row: _percent(row["failed"], row["attempts"]),
-            "#first try": lambda row: _percent(row["first_won"], row["first_attempts"]),
-            "#p50": lambda row: _duration(row["p50_ms"]),
-            "#p95": lambda row: _duration(row["p95_ms"]),
-            "#p99": lambda row: _duration(row["p99_ms"]),
-        },
+        {"subscriber": lambda row: as_html(_called(row), 32), **measured},
         total=len(sickest),
         none="No subscriber failed.",
         place=_key,
     )
-    return "".join(parts) + f'<div class="card"><h3>Sickest subscribers</h3>{table}</div>'
+    slow = _table(slowest, {"subscriber": places.subscriber, **measured}, total=len(slowest), shown=12)
+    why = _table(
+        results.rows["failures_by_cause"],
+        {"cause": lambda row: as_html(row["cause"], 60), "#attempts": lambda row: f"{row['attempts']:,}"},
+        total=results.totals["failures_by_cause"],
+        shown=10,
+        none="None failed.",
+    )
+    tables = {"Sickest subscribers": sick, "Slowest subscribers": slow, "Why attempts failed": why}
+    parts += [f'<div class="card"><h3>{title}</h3>{table}</div>' for title, table in tables.items()]
+    return "".join(parts)
 
 
 def _anomalies(results: Results) -> str:
     if not results.arguments.anomalies:
         return '<p class="none">Nobody asked for them (<code>--anomalies yes</code>).</p>'
-    places = Places(results)
     table = _table(
         results.rows["anomalies"],
         {
             "what": lambda row: _plain(row["anomaly"]),
             "when": lambda row: _span([row["started_at"], row["ended_at"]]),
-            "project": places.project,
-            "queue": places.queue,
-            "subscriber": places.subscriber,
+            **Places(results).whose(),
             "text:in numbers": lambda row: as_html(row["detail"], 400),
         },
         total=results.totals["anomalies"],
@@ -470,15 +438,12 @@ def _anomalies(results: Results) -> str:
 
 
 def _waits(results: Results) -> str:
-    places = Places(results)
     columns: dict[str, Callable[[Row], str]] = {
-        "project": places.project,
-        "queue": places.queue,
-        "subscriber": places.subscriber,
+        **Places(results).whose(),
         "#waits": lambda row: f"{row['waits']:,}",
-        "#p50": lambda row: _duration(row["p50_ms"]),
-        "#p95": lambda row: _duration(row["p95_ms"]),
-        "#longest": lambda row: _duration(row["longest_ms"]),
+        "#p50": lambda row: as_duration(row["p50_ms"]),
+        "#p95": lambda row: as_duration(row["p95_ms"]),
+        "#longest": lambda row: as_duration(row["longest_ms"]),
     }
     tables = [
         (title, _table(results.rows[name], columns, total=results.totals[name], shown=12, none=none))
@@ -498,11 +463,6 @@ def _projects(results: Results) -> str:
     rows = [row for row in results.rows["projects"] if row["project"]]
     if not rows:
         return '<p class="none">No project.</p>'
-    priced = [{"label": _short(row["project"]), "usd": row["usd"]} for row in results.rows["costliest_projects"][:12]]
-    title = "Cost by project"
-    bars = _picture(
-        title, lambda charts: charts.shares(priced, value="usd", colour=charts.BLUES[1], title=title, money=True)
-    )
     items = results.rows["cost_by_item"]
     total, messages = sum(row["usd"] for row in items), results.rows["overall"][0]["messages"]
     lines = _table(
@@ -523,8 +483,8 @@ def _projects(results: Results) -> str:
             "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
             "#first try": lambda row: _percent(row["first_won"], row["tried"]),
             "#retries each": lambda row: f"{row['retries'] / max(1, row['tried']):.2f}",
-            "#p50": lambda row: _duration(row["delivery_p50_ms"]),
-            "#p95": lambda row: _duration(row["delivery_p95_ms"]),
+            "#p50": lambda row: as_duration(row["delivery_p50_ms"]),
+            "#p95": lambda row: as_duration(row["delivery_p95_ms"]),
             "#USD": lambda row: _dollars(row["usd"] or 0),
         },
         total=results.totals["projects"],
@@ -542,8 +502,8 @@ def _projects(results: Results) -> str:
             "#first try": lambda row: _percent(row["first_won"], row["tried"]),
             "#given up": lambda row: f"{_given_up(row):,}",
             "#waiting": lambda row: f"{row['open']:,}",
-            "#p50": lambda row: _duration(row["delivery_p50_ms"]),
-            "#p95": lambda row: _duration(row["delivery_p95_ms"]),
+            "#p50": lambda row: as_duration(row["delivery_p50_ms"]),
+            "#p95": lambda row: as_duration(row["delivery_p95_ms"]),
         },
         total=results.totals["queues"],
         place=lambda row: (row["project"], row["queue"]),
@@ -555,8 +515,7 @@ def _projects(results: Results) -> str:
     )
     return (
         f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{queues}</div>'
-        f'<div class="two"><div class="card"><h3>Cost by project</h3>{bars}</div>'
-        f'<div class="card"><h3>Cost by item</h3>{lines}</div></div>{note}'
+        f'<div class="card"><h3>Cost by item</h3>{lines}</div>{note}'
     )
 
 
@@ -680,8 +639,8 @@ def _plain(word: str) -> str:
     return escape(word.replace("_", " "))
 
 
-def _short(project: str) -> str:
-    return shortened(project, 12)
+def _duration_of(name: str, row: Row) -> str:
+    return as_duration(row[name])
 
 
 def _percent(part: float, whole: float) -> str:
@@ -701,15 +660,6 @@ def _share(share: float, digits: int = 1) -> str:
 def _dollars(amount: float) -> str:
     """Two places, more when it is small."""
     return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
-
-
-def _duration(milliseconds: int | None) -> str:
-    if milliseconds is None:
-        return "–"
-    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
-        if milliseconds >= size:
-            return f"{milliseconds / size:.3g}\N{NO-BREAK SPACE}{unit}"
-    return f"{milliseconds}\N{NO-BREAK SPACE}ms"
 
 
 def _time(moment: datetime) -> str:

@@ -11,9 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from .driver import columns, grouped, total
 
 __all__ = ["GROWTH", "bucket_of", "rolled_up"]
@@ -22,9 +19,10 @@ GROWTH: Final = 1.02
 """Each bucket's upper bound is this many times its lower one."""
 
 
-def bucket_of(milliseconds: Column) -> Column:
+def bucket_of(milliseconds: str) -> str:
     """The bucket of a duration in milliseconds; 0 and below share bucket -1. Null stays null."""
-    return F.when(milliseconds < 1, F.lit(-1)).otherwise(F.floor(F.log(milliseconds) / math.log(GROWTH)).cast("int"))
+    inside = f"floor(ln(greatest({milliseconds}, 1)) / {math.log(GROWTH)!r})::INTEGER"
+    return f"CASE WHEN {milliseconds} IS NULL THEN NULL WHEN {milliseconds} < 1 THEN -1 ELSE {inside} END"
 
 
 def rolled_up(

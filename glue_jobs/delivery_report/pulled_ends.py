@@ -12,22 +12,15 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from .days import forget_days, listed_days, named_files, read_files, replace_days
 from .deliveries import IDENTITY
-from .findings import FINDING
-from .schema import SETTLED
+from .findings import found
+from .schema import SETTLED, struct
 from .sightings import Sight
 from .storage import Layout, kept
 
-GONE: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in IDENTITY),
-        StructField("hour", TimestampType()),
-        StructField("gone_since", TimestampType()),
-    ]
-)
+GONE: Final = struct("string " + " ".join(IDENTITY), "timestamp hour gone_since")
 """A pulled message that is open by its records and in no table; ``gone_since``: when a night first saw that."""
 
 
@@ -94,13 +87,8 @@ def lost_ends(
         forget_days(layout.gone, now.date() - KEPT)
     lost = gone.where(F.col("gone_since") <= F.lit(as_of - grace))
     rows = lost.select(*IDENTITY, F.lit(Sight.AHEAD.value).alias("sighted"))
-    found = lost.select(
-        F.lit("breach").alias("severity"),
-        F.lit("record_missing").alias("finding"),
-        *FINDING.fieldNames()[2:-1],
-        F.format_string(
-            "the table has not had it since %s at the latest, and no record tells of its end",
-            F.date_format("gone_since", "yyyy-MM-dd HH:mm:ss"),
-        ).alias("detail"),
+    since_when = F.date_format("gone_since", "yyyy-MM-dd HH:mm:ss")
+    detail = F.format_string(
+        "the table has not had it since %s at the latest, and no record tells of its end", since_when
     )
-    return LostEnds(rows=rows, findings=found)
+    return LostEnds(rows=rows, findings=found(lost, "breach", "record_missing", detail))

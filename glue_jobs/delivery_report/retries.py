@@ -4,49 +4,44 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
-
 from .cells import WHO
-from .driver import total
+from .driver import columns, total
 from .percentiles import bucket_of, rolled_up
+from .schema import struct
 
 RECOVERY: Final = {"p25_ms": 0.25, "p50_ms": 0.5, "p75_ms": 0.75, "p90_ms": 0.9, "p95_ms": 0.95, "p99_ms": 0.99}
 
-TRIED: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in WHO),
-        *(StructField(name, LongType()) for name in ("attempts", "won_attempt")),
-        StructField("bucket", IntegerType()),
-        *(StructField(name, LongType()) for name in ("n", "longest_ms")),
-    ]
-)
+TRIED: Final = struct("string " + " ".join(WHO), "bigint attempts won_attempt", "int bucket", "bigint n longest_ms")
 """Columns of a cell of tried deliveries."""
 
 
-def try_cells(deliveries: DataFrame) -> DataFrame:
-    """Tried deliveries counted by subscriber, attempts made, the attempt that won, and the time they took to recover.
+def try_cells(deliveries: str) -> str:
+    """Pushed deliveries that were tried, counted by subscriber, attempts made, the attempt that won, and the time they
+    took to recover.
 
     That time is from the first answer to success, for those that did not win at once. Success is only seen when it is
     tried, so these times are those of the schedule in use, rounded up to its next try.
 
     Args:
-        deliveries: See :mod:`.deliveries`.
+        deliveries: A table of deliveries (:data:`.deliveries.DELIVERY`).
     """
-    # A poll has the number of an attempt, but asks for what was taken before.
-    tries = F.col("attempts") - F.col("polls")
-    won = F.when(F.col("won_attempt").isNotNull(), F.least(F.col("won_attempt").cast("long"), tries))
-    recovered = (won > 1) & F.col("settled_at").isNotNull()
-    took = F.when(recovered, F.unix_millis("settled_at") - F.unix_millis("first_answer_at"))
-    return (
-        deliveries.where(tries > 0)
-        .select(*WHO, took.alias("took"), won.alias("won_attempt"), tries.alias("attempts"))
-        .withColumn("bucket", bucket_of(F.col("took")))
-        .groupBy(*WHO, "attempts", "won_attempt", "bucket")
-        .agg(F.count(F.lit(1)).alias("n"), F.max("took").alias("longest_ms"))
-        .select(*TRIED.fieldNames())
-    )
+    return f"""
+        WITH tried AS (
+            -- A poll has the number of an attempt, but asks for what was taken before.
+            SELECT {columns(WHO)}attempts - polls AS attempts, won_attempt, first_answer_at, settled_at
+            FROM {deliveries} WHERE NOT pull AND NOT notification
+        ), counted AS (
+            SELECT {columns(WHO)}attempts, first_answer_at, settled_at,
+                   CASE WHEN won_attempt IS NOT NULL THEN least(won_attempt, attempts) END AS won_attempt
+            FROM tried WHERE attempts > 0
+        ), timed AS (
+            SELECT *, CASE WHEN won_attempt > 1
+                           THEN date_diff('millisecond', first_answer_at, settled_at) END AS took
+            FROM counted
+        )
+        SELECT {columns(WHO)}attempts, won_attempt, {bucket_of("took")} AS bucket,
+               count(*) AS n, max(took) AS longest_ms
+        FROM timed GROUP BY ALL"""
 
 
 def by_attempt(cells: str) -> str:

@@ -10,6 +10,8 @@ from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
+    DateType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -36,8 +38,21 @@ _TYPES: Final[dict[str, DataType]] = {
     "string": StringType(),
     "timestamp": TimestampType(),
     "boolean": BooleanType(),
+    "double": DoubleType(),
+    "date": DateType(),
     "array<string>": ArrayType(StringType()),
 }
+
+
+def struct(*columns: str) -> StructType:
+    """The columns of a table, in order.
+
+    Args:
+        columns: A type, and the names of some that have it: ``"string project queue"``, ``"timestamp hour"``.
+    """
+    split = [each.split() for each in columns]
+    return StructType([StructField(name, _TYPES[kind]) for kind, *names in split for name in names])
+
 
 _FIELDS: Final = tuple(StructField(name, _TYPES[column]) for name, column in COLUMNS.items())
 

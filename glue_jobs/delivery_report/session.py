@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-__all__ = ["FOR_LITTLE", "open_session"]
+__all__ = ["FOR_LITTLE", "FOR_SOME", "open_session"]
 
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
@@ -34,16 +34,22 @@ _LOCAL = {
     "spark.sql.codegen.cache.maxEntries": "1000",
 }
 
-FOR_LITTLE = {
+FOR_SOME = {
     "spark.sql.shuffle.partitions": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     # Each table that is handed to all tasks is a job of its own.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
 }
-"""For a run on this machine over little data, most of which would go by with compiling."""
+"""For a run on this machine over some hundred thousand records: Java's optimising compiler would take longer than it
+saves."""
+
+FOR_LITTLE = {
+    **FOR_SOME,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For a run over little data, most of which would go by with compiling Spark's queries, too."""
 
 
 def open_session(master: str | None = None, *, settings: Mapping[str, str] | None = None) -> SparkSession:

@@ -24,12 +24,11 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, StringType, StructField, StructType, TimestampType
 
 from .deliveries import IDENTITY
 from .files import remove, write_text
-from .findings import FINDING
-from .schema import SETTLED
+from .findings import FINDING, found, said
+from .schema import SETTLED, struct
 from .storage import Layout, small_table
 
 AT_ONCE: Final = 40_000
@@ -56,15 +55,7 @@ WANTED: Final = (
 )
 """Attributes that are read; the job's role (``template.yaml``) may read no others."""
 
-SIGHTED: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in IDENTITY),
-        StructField("hour", TimestampType()),
-        StructField("due", BooleanType()),
-        StructField("sighted", StringType()),
-        StructField("detail", StringType()),
-    ]
-)
+SIGHTED: Final = struct("string " + " ".join(IDENTITY), "timestamp hour", "boolean due", "string sighted detail")
 """What was seen of a delivery: a :class:`Sight`, ``due`` if its record was overdue, and what the table says instead."""
 
 Key = tuple[str, str]
@@ -195,15 +186,15 @@ def read_items(
             "ExpressionAttributeNames": names,
         }
     }
-    found: dict[Key, Item] = {}
+    read: dict[Key, Item] = {}
     for wait in (0.0, *PAUSES_S):
         if wait:
             pause(wait)
         answer = client.batch_get_item(RequestItems=wanted)
-        found |= {(each["pk"]["S"], each["sk"]["S"]): each for each in answer["Responses"].get(table, ())}
+        read |= {(each["pk"]["S"], each["sk"]["S"]): each for each in answer["Responses"].get(table, ())}
         wanted = answer.get("UnprocessedKeys") or {}
         if not wanted:
-            return found
+            return read
     raise TimeoutError(f"{len(wanted[table]['Keys'])} keys of {table} were not read in {sum(PAUSES_S):.0f} s")
 
 
@@ -262,20 +253,23 @@ def look_up(
         if lines:
             write_text(f"{folder}/{files}.json", "\n".join(lines) + "\n", "application/x-ndjson")
             files += 1
-    found = spark.read.schema(SIGHTED).json(folder) if files else small_table(spark, [], SIGHTED)
-    failed = [] if error is None else [_not_compared(unread, error)]
-    findings = small_table(spark, failed, FINDING).unionByName(_record_missing(found)).unionByName(_waiting(found))
-    return Sightings(rows=found.where(F.col("due")).select(*IDENTITY, "sighted"), findings=findings)
+    sighted = spark.read.schema(SIGHTED).json(folder) if files else small_table(spark, [], SIGHTED)
+    ahead = found(sighted.where(F.col("sighted") == Sight.AHEAD), "breach", "record_missing", F.col("detail"))
+    findings = ahead.unionByName(_waiting(sighted))
+    if error is not None:
+        detail = f"{unread} open deliveries could not be looked up in the table: {error}"
+        findings = findings.unionByName(small_table(spark, [said("breach", "not_compared", detail)], FINDING))
+    return Sightings(rows=sighted.where(F.col("due")).select(*IDENTITY, "sighted"), findings=findings)
 
 
 def _read_all(client: Any, table: str, opened: Iterable[Open]) -> dict[Key, Item]:
     keys = iter(dict.fromkeys(key for each in opened for key in each.keys))
     batches: Iterator[list[Key]] = iter(lambda: list(islice(keys, PER_READ)), [])
-    found: dict[Key, Item] = {}
+    read: dict[Key, Item] = {}
     with ThreadPoolExecutor(max_workers=READERS) as side_by_side:
         for some in side_by_side.map(lambda batch: read_items(client, table, batch), batches):
-            found |= some
-    return found
+            read |= some
+    return read
 
 
 def _line(known: Open, items: Mapping[Key, Item], *, as_of: datetime, now: datetime, grace: timedelta) -> str | None:
@@ -294,15 +288,9 @@ def _line(known: Open, items: Mapping[Key, Item], *, as_of: datetime, now: datet
     return json.dumps({**kept, "sighted": sight.value, "detail": detail})
 
 
-def _record_missing(found: DataFrame) -> DataFrame:
-    return found.where(F.col("sighted") == Sight.AHEAD).select(
-        F.lit("breach").alias("severity"), F.lit("record_missing").alias("finding"), *FINDING.fieldNames()[2:]
-    )
-
-
-def _waiting(found: DataFrame) -> DataFrame:
+def _waiting(sighted: DataFrame) -> DataFrame:
     """What is due and waits, one notice for each queue."""
-    waits = found.where(F.col("sighted") == Sight.WAITS)
+    waits = sighted.where(F.col("sighted") == Sight.WAITS)
     by_queue = waits.groupBy("project", "queue").agg(
         F.min("message_id").alias("message_id"),
         F.min("delivery_id").alias("delivery_id"),
@@ -310,17 +298,7 @@ def _waiting(found: DataFrame) -> DataFrame:
         F.count(F.lit(1)).alias("number"),
     )
     detail = F.format_string("%d deliveries are due and wait; the table has them as their last records do", "number")
-    return by_queue.select(
-        F.lit("notice").alias("severity"),
-        F.lit("waiting").alias("finding"),
-        *FINDING.fieldNames()[2:-1],
-        detail.alias("detail"),
-    )
-
-
-def _not_compared(unread: int, error: Exception) -> dict[str, str]:
-    detail = f"{unread} open deliveries could not be looked up in the table: {error}"
-    return {"severity": "breach", "finding": "not_compared", "detail": detail}
+    return found(by_queue, "notice", "waiting", detail)
 
 
 def _ended(item: Item) -> bool:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
-from .files import listed, write_text
-from .made import note, noted
-
-MADE: Final = "_made.json"
-"""Where it is noted in a folder what its table was made of."""
+from .files import as_text, write_text
 
 
 class Layout:
@@ -28,6 +24,10 @@ class Layout:
     def __init__(self, output: str, report: str) -> None:
         self.records = f"{output}/curated/records"
         self.work = f"{output}/work"
+        self.attempts = f"{output}/work/attempt_cells"
+        self.fates = f"{output}/work/fate_cells"
+        self.tries = f"{output}/work/try_cells"
+        self.acknowledged = f"{output}/work/acknowledged"
         self.hours = f"{output}/curated/attempts_hourly"
         self.deliveries = f"{output}/curated/deliveries"
         self.outages = f"{output}/curated/outages"
@@ -48,7 +48,7 @@ def small_table(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: 
     if not rows:
         nothing = [F.lit(None).cast(each.dataType).alias(each.name) for each in schema]
         return spark.range(1).where(F.lit(False)).select(*nothing)
-    text = json.dumps([dict(row) for row in rows], default=_plain)
+    text = json.dumps([dict(row) for row in rows], default=as_text)
     listed = F.from_json(F.lit(text), ArrayType(schema))
     return spark.range(1).select(F.explode(listed).alias("row")).select("row.*")
 
@@ -59,23 +59,6 @@ def kept(table: DataFrame, path: str) -> DataFrame:
     return table.sparkSession.read.schema(table.schema).parquet(path)
 
 
-def written(table: DataFrame, path: str, digest: str = "") -> list[str]:
-    """A table written as Parquet: the URIs of its files. One that was made of just the same is left as it is.
-
-    Args:
-        digest: What it follows from (:func:`.made.made_of`); without, it is made in any case.
-    """
-    place = f"{path}/{MADE}"
-    if not digest or noted(place, digest, listed(path)) is None:
-        table.write.mode("overwrite").parquet(path)
-        note(place, digest, listed(path))
-    return [f"{path}/{name}" for name in sorted(listed(path))]
-
-
 def write_json(path: str, content: dict[str, Any] | Sequence[dict[str, Any]]) -> None:
     """Write one small JSON file; times become ISO 8601."""
-    write_text(path, json.dumps(content, ensure_ascii=False, indent=1, default=_plain) + "\n", "application/json")
-
-
-def _plain(value: Any) -> str:
-    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=1, default=as_text) + "\n", "application/json")

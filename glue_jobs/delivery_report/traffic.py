@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampType
-
 from .cells import IS_COPY, IS_OWN, IS_ROUTED, WHO, waits
 from .driver import columns, total
 from .percentiles import bucket_of, rolled_up
-from .schema import SETTLED
+from .schema import SETTLED, struct
 from .usage import INLINE_BODY_BYTES
 
 GIVEN_UP: Final = ("exhausted", "expired", "cancelled")
@@ -29,24 +25,16 @@ _COUNTS: Final = (
     *("body_bytes", "inline_bytes", "large_bodies", "n"),
 )
 
-FATE: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in WHO),
-        StructField("hour", TimestampType()),
-        *(StructField(name, StringType()) for name in ("state", "standing")),
-        StructField("bucket", IntegerType()),
-        *(StructField(name, LongType()) for name in (*_COUNTS, LARGEST)),
-    ]
+FATE: Final = struct(
+    "string " + " ".join(WHO),
+    "timestamp hour",
+    "string state standing",
+    "int bucket",
+    "bigint " + " ".join((*_COUNTS, LARGEST)),
 )
 """Columns of a cell of deliveries."""
 
-ACKNOWLEDGED: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in WHO),
-        StructField("bucket", IntegerType()),
-        *(StructField(name, LongType()) for name in ("n", "longest_ms")),
-    ]
-)
+ACKNOWLEDGED: Final = struct("string " + " ".join(WHO), "int bucket", "bigint n longest_ms")
 """Columns of a cell of waits for acknowledgements."""
 
 FATES: Final = {
@@ -58,38 +46,36 @@ FATES: Final = {
 """What is added up over cells of deliveries, by name."""
 
 
-def fate_cells(standings: DataFrame) -> DataFrame:
+def fate_cells(deliveries: str) -> str:
     """Deliveries counted by project, queue, subscriber, hour of acceptance, state, standing and time to delivery:
     every report on deliveries is a sum of these.
 
     Args:
-        standings: See :func:`.conservation.with_standing`.
+        deliveries: A table of deliveries with their standing (:data:`.deliveries.KEPT_DELIVERY`).
     """
-    won = F.col("state").isin("delivered", "acknowledged")
-    took = F.when(won, F.unix_millis("settled_at") - F.unix_millis("accepted_at"))
-    large = F.col("body_size") > INLINE_BODY_BYTES
-    # A notification's acknowledgement does not say which sending it is for; of one sent once there is no doubt.
-    at_first = F.when(F.col("notification"), won & (F.col("attempts") == 1)).otherwise(F.col("first_won"))
+    won = "state IN ('delivered', 'acknowledged')"
+    large = f"body_size > {INLINE_BODY_BYTES}"
     counted = {
-        "messages": F.col("leads_message"),
-        "deliveries": F.col("owed"),
-        "owing": (F.col("owed") > 0).cast("long"),
-        "unexpected": (F.col("acceptances") == 0).cast("long"),
-        "first_won": at_first.cast("long"),
-        "tried": (F.col("attempts") > 0).cast("long"),
-        "attempts": F.col("attempts"),
-        "retries": F.greatest(F.col("attempts") - 1, F.lit(0)),
-        "body_bytes": F.col("body_size") * F.col("leads_message"),
-        "inline_bytes": F.when(large, 0).otherwise(F.col("body_size")) * F.col("leads_message"),
-        "large_bodies": large.cast("long") * F.col("leads_message"),
-        "n": took.isNotNull().cast("long"),
+        "messages": "leads_message",
+        "deliveries": "owed",
+        "owing": "(owed > 0)::BIGINT",
+        "unexpected": "(acceptances = 0)::BIGINT",
+        # A notification's acknowledgement does not say which sending it is for; of one sent once there is no doubt.
+        "first_won": f"(CASE WHEN notification THEN {won} AND attempts = 1 ELSE first_won END)::BIGINT",
+        "tried": "(attempts > 0)::BIGINT",
+        "attempts": "attempts",
+        "retries": "greatest(attempts - 1, 0)",
+        "body_bytes": "body_size * leads_message",
+        "inline_bytes": f"CASE WHEN {large} THEN 0 ELSE body_size END * leads_message",
+        "large_bodies": f"({large})::BIGINT * leads_message",
+        "n": "(took IS NOT NULL)::BIGINT",
     }
-    return (
-        standings.withColumns({"took": took, "bucket": bucket_of(took)})
-        .groupBy(*WHO, "hour", "state", "standing", "bucket")
-        .agg(*(F.sum(value).alias(name) for name, value in counted.items()), F.max("took").alias(LARGEST))
-        .select(*FATE.fieldNames())
-    )
+    sums = ", ".join(total(value, name) for name, value in counted.items())
+    took = f"CASE WHEN {won} THEN date_diff('millisecond', accepted_at, settled_at) END"
+    return f"""
+        SELECT {columns(WHO)}date_trunc('hour', accepted_at) AS hour, state, standing, {bucket_of("took")} AS bucket,
+               {sums}, max(took) AS {LARGEST}
+        FROM (SELECT *, {took} AS took FROM {deliveries}) GROUP BY ALL"""
 
 
 def fates(cells: str, keys: tuple[str, ...]) -> str:
@@ -171,18 +157,16 @@ def without_gaps(rows: str, key: str, counts: Mapping[str, str], since: datetime
         ) LEFT JOIN {rows} USING ({key})"""
 
 
-def acknowledged_cells(deliveries: DataFrame) -> DataFrame:
+def acknowledged_cells(deliveries: str) -> str:
     """How long subscribers that answered 202 took to acknowledge, counted by subscriber and time;
     0 when it came before the answer.
     """
-    took = F.greatest(F.unix_millis("acknowledged_at") - F.unix_millis("held_at"), F.lit(0))
-    return (
-        deliveries.where(F.col("acknowledged_at").isNotNull() & F.col("held_at").isNotNull())
-        .select(*WHO, took.alias("took"), bucket_of(took).alias("bucket"))
-        .groupBy(*WHO, "bucket")
-        .agg(F.count(F.lit(1)).alias("n"), F.max("took").alias("longest_ms"))
-        .select(*ACKNOWLEDGED.fieldNames())
-    )
+    return f"""
+        SELECT {columns(WHO)}{bucket_of("took")} AS bucket, count(*) AS n, max(took) AS longest_ms
+        FROM (
+            SELECT *, greatest(date_diff('millisecond', held_at, acknowledged_at), 0) AS took
+            FROM {deliveries} WHERE acknowledged_at IS NOT NULL AND held_at IS NOT NULL
+        ) GROUP BY ALL"""
 
 
 def acknowledgement_waits(cells: str) -> str:

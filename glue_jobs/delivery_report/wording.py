@@ -39,3 +39,13 @@ def as_html(text: str, longest: int = 60) -> str:
     shown = shortened(text, longest)
     title = f' title="{escape(visible(text))}"' if shown != text else ""
     return f"<bdi{title}>{escape(shown)}</bdi>"
+
+
+def as_duration(milliseconds: int | None) -> str:
+    """A time in its largest unit; a dash where there is none."""
+    if milliseconds is None:
+        return "–"
+    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+        if milliseconds >= size:
+            return f"{milliseconds / size:.3g}\N{NO-BREAK SPACE}{unit}"
+    return f"{milliseconds}\N{NO-BREAK SPACE}ms"

@@ -181,6 +181,9 @@ HARMLESS = NOT_BEGUN | {"recycled", "split", "window", "half-open"}
 class Judgement:
     """Collects what is found.
 
+    Args:
+        most_excused: So many facts may be excused in any run, and in a larger one a share (:data:`MOST_EXCUSED`).
+
     Attributes:
         violations: Promises that were not kept.
         judged: Number of facts looked at.
@@ -188,7 +191,8 @@ class Judgement:
             same faults did to several messages counts once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_excused: int = 1) -> None:
+        self.most_excused = most_excused
         self.violations: list[Violation] = []
         self.judged = 0
         self.excused: Counter[str] = Counter()
@@ -224,7 +228,7 @@ class Judgement:
     def total(self) -> list[Violation]:
         """Everything broken, and whether too much was excused."""
         count = self.excused.total()
-        if count <= max(1, self.judged * MOST_EXCUSED):
+        if count <= max(self.most_excused, self.judged * MOST_EXCUSED):
             return self.violations
         told = f"{count} of {self.judged}: {dict(self.excused.most_common(5))}"
         return [*self.violations, Violation("too much is excused", "the run", told)]

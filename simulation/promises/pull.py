@@ -193,6 +193,8 @@ class PullQueues:
             name: [each.told.asked for each in looks if each.told.done] for name, looks in self._looks.items()
         }
         self._troubled: dict[str, list[Told]] = defaultdict(list)
+        self._counts = {each.told: each.count for each in reserves}
+        self._taken: Counter[Told] = Counter()
         requests: list[Post | Reserve | Act | Clear] = [*posts, *reserves, *acts, *clears]
         for request in requests:
             if request.told.unsure:
@@ -261,7 +263,11 @@ class PullQueues:
         unseen = self._unseen(life.queue, life, look.told.answered)
         more = got.reserved_count - life.count - 1
         counted = f"{where}: {got.reserved_count} after {life.count}"
-        fact(more == 0, "reserved_count", about, counted, unseen if 0 < more <= len(unseen) else ())
+        # Requests whose answers nobody got may have reserved it, each no more messages than it asked for. Of several,
+        # those that came last explain it.
+        explain = sorted(unseen, key=lambda each: each.asked)[-more:] if 0 < more <= len(unseen) else []
+        known = bool(explain) and all(each.struck and self._may_have(each) for each in explain)
+        fact(more == 0 or known, "reserved_count", about, counted, explain)
         if settings.dead_letters:
             often = f"{where}, {got.reserved_count} times of {settings.max_reservations}"
             fact(got.reserved_count <= settings.max_reservations, "handed out too often", about, often)
@@ -271,6 +277,11 @@ class PullQueues:
         timeout = look.timeout_s * SECOND
         life.earliest, life.latest = look.told.asked + timeout, look.told.answered + timeout
         life.why = "before its reservation ended"
+
+    def _may_have(self, told: Told) -> bool:
+        """Whether a request without an answer may have reserved one more message."""
+        self._taken[told] += 1
+        return self._taken[told] <= self._counts.get(told, 1)
 
     def _unseen(self, queue: str, life: _Life, until: int) -> list[Told]:
         """Requests that may have reserved the message without anybody being told."""

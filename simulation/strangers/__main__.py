@@ -24,22 +24,31 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulation.strangers.changes import places
 from simulation.strangers.diffs import Known, known
 from simulation.strangers.forked import Forks, serve
 from simulation.strangers.installed import Marks, change, put_back, watch
 from simulation.strangers.notice import KEPT, digest_of, noticed_by, python
-from simulation.strangers.tables import LAYER, NOTICED, ROOT, Candidate, Outcome, source, tables
+from simulation.strangers.tables import LAYER, NOTICED, ROOT, Candidate, Outcome, function_at, source, tables
+
+if TYPE_CHECKING:
+    from simulation.strikes import Strike
 
 LONGEST_S, TIMES_LONGER = 20, 6
 """Seconds of CPU for a run with a change, and how often those that it takes without; the larger counts. A hub that
 never comes to rest is a change that was found.
 """
+
+SMALL_ONES = "small "
+"""What names of small worlds begin with."""
+
+STRUCK = 80
+"""How many strikes are made in each small world that fits a change: of calls that its module makes."""
 
 Json = dict[str, Any]
 
@@ -203,11 +212,13 @@ class _Kept:
 
 
 def _plans(hours: float, seeds: int, only: set[str], *, calm: bool) -> dict[str, list[Json]]:
-    """The runs of each world: some with faults, and a short, busy one without."""
-    from simulation.run import WORLDS  # noqa: PLC0415 (a run with a change imports it later)
+    """The runs of each world: some with faults, and a short, busy one without; and those of small worlds, in each of
+    which another call is struck.
+    """
+    from simulation.run import SMALL_WORLDS, WORLDS  # noqa: PLC0415
 
     busy = {"seed": 1, "hours": min(0.1, hours), "rate": 30.0, "calm": True, "talk": False}
-    return {
+    plans: dict[str, list[Json]] = {
         world: [
             *({"world": world, "seed": seed, "hours": hours} for seed in range(1, seeds + 1)),
             *([{"world": world, **busy}] if calm else []),
@@ -215,6 +226,20 @@ def _plans(hours: float, seeds: int, only: set[str], *, calm: bool) -> dict[str,
         for world in WORLDS
         if not only or world in only
     }
+    for world in SMALL_WORLDS:
+        if not only or world in only:
+            plans[world] = _strikes(world, [None, None])
+    return plans
+
+
+def _strikes(world: str, struck: Sequence[Strike | None]) -> list[Json]:
+    """Runs of a small world; of two in which nothing is struck, the second reads the past."""
+    from simulation import windows  # noqa: PLC0415 (a run with a change imports it later)
+
+    return [
+        {**asdict(windows.plan(world, past=strike is None and place > 0)), "strike": strike and str(strike)}
+        for place, strike in enumerate(struck)
+    ]
 
 
 def _worlds(candidate: Candidate, reached: Mapping[str, Reached]) -> list[str]:
@@ -265,11 +290,28 @@ def _tried(
     forks: Forks | None,
 ) -> Outcome:
     """Run the worlds that fit a change, first all of them with faults, until one breaks a promise."""
-    worlds = _worlds(candidate, reached)[:fitting]
-    order = [(world, number) for number in range(max(map(len, plans.values()))) for world in worlds]
+    from simulation import windows  # noqa: PLC0415 (a run with a change imports it later)
+
+    every = _worlds(candidate, reached)
+    small = [each for each in every if each.startswith(SMALL_ONES)][:fitting]
+    worlds = [each for each in every if not each.startswith(SMALL_ONES)][:fitting]
+    # The short runs first.
+    order = [
+        (world, number)
+        for some in (small, worlds)
+        for number in range(max((len(plans[each]) for each in some), default=0))
+        for world in some
+        if number < len(plans[world])
+    ]
+    struck = [
+        (world, each) for world in small for each in _strikes(world, windows.near(world, [candidate.place], STRUCK))
+    ]
     what = {
-        "plans": [plans[world][number] for world, number in order],
-        "limits": [max(LONGEST_S, TIMES_LONGER * reached[world].seconds[number]) for world, number in order],
+        "plans": [*(plans[world][number] for world, number in order), *(each for _, each in struck)],
+        "limits": [
+            *(max(LONGEST_S, TIMES_LONGER * reached[world].seconds[number]) for world, number in order),
+            *(LONGEST_S for _ in struck),
+        ],
         "module": candidate.module,
         "number": candidate.number,
     }
@@ -281,10 +323,10 @@ def _tried(
         return Outcome(candidate, "stopped", (failed.strip().splitlines() or ["?"])[-1][:120])
     told = json.loads(said)
     if told["endless"] or told["rules"]:
-        world = order[told["at"]][0]
+        world = [*order, *struck][told["at"]][0]
         return Outcome(candidate, "endless" if told["endless"] else "found", ": ".join([world, *told["rules"][:3]]))
-    same = told["digests"] == [reached[world].digests[number] for world, number in order]
-    return Outcome(candidate, "no effect" if same else "lived", ", ".join(worlds))
+    same = told["digests"][: len(order)] == [reached[world].digests[number] for world, number in order]
+    return Outcome(candidate, "no effect" if same else "lived", ", ".join([*small, *worlds]))
 
 
 def _known(which: str, seed: int, processes: int) -> int:
@@ -305,24 +347,44 @@ def _known(which: str, seed: int, processes: int) -> int:
     return 1 if missed else 0
 
 
+MOST_STRUCK = 400
+"""How many strikes a known defect may need."""
+
 MOST_SEEDS, LONGEST_KNOWN_S = 5, 300
 """Seeds that a known defect may need, and seconds of CPU for each; also for runs without any change."""
 
 
 def _looked_for(defect: Known) -> tuple[str, bool]:
+    from simulation import windows  # noqa: PLC0415 (a run with a change imports it later)
+
     began, others = time.monotonic(), set[str]()
     for seed in range(defect.seed, defect.seed + MOST_SEEDS):
         plan: Json = {"world": defect.world, "seed": seed, "hours": defect.hours, "rate": defect.rate}
         plan |= {"calm": defect.calm, "only": defect.only}
-        run = _process({"plans": [plan], "known": defect.name})
+        small = defect.world.startswith(SMALL_ONES)
+        # Of a small world, strikes of calls that the changed functions make: all seeds are the same.
+        struck = windows.near(defect.world, _places(defect), MOST_STRUCK) if small else ()
+        plans = _strikes(defect.world, [None, None, *struck]) if small else [plan]
+        run = _process({"plans": plans, "known": defect.name})
         told = json.loads(run.stdout) if run.returncode == 0 else {"rules": ["?", run.stderr[-300:]]}
         rules = [each for each in told["rules"] if each in defect.found_by]
         others |= {*told["rules"]}
-        if rules:
+        if rules or small:
             break
     text = ", ".join(rules) if rules else f"not found; {sorted(others)}"
     took = time.monotonic() - began
     return f"| {defect.name}: {defect.told} | {defect.world} | {seed} | {took:.0f} | {text} |", bool(rules)
+
+
+def _places(defect: Known) -> set[str]:
+    """The functions that a known defect changes."""
+    found: set[str] = set()
+    for module, hunks in defect.modules.items():
+        text = source(module)
+        for hunk in hunks:
+            first = text[: text.index(hunk.before)].count("\n") + 1
+            found |= {function_at(module, line) for line in range(first, first + hunk.before.count("\n"))}
+    return found
 
 
 def _process(what: Mapping[str, object]) -> subprocess.CompletedProcess[str]:
@@ -342,6 +404,7 @@ def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "
         marks = watch()
     from simulation.run import Plan, simulate  # noqa: PLC0415 (after the change)
     from simulation.strangers.observed import observed  # noqa: PLC0415
+    from simulation.strikes import Strike  # noqa: PLC0415
 
     digests: list[str] = []
     rules: list[str] = []
@@ -361,6 +424,8 @@ def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "
     for at, plan in enumerate(plans):
         if only := plan.get("only"):
             plan["only"] = frozenset(only)
+        if strike := plan.get("strike"):
+            plan["strike"] = Strike.read(strike)
         signal.setitimer(signal.ITIMER_PROF, limits[at] if limits else LONGEST_KNOWN_S)
         began = time.process_time()
         with observed() as digest:
@@ -380,6 +445,10 @@ def _named(name: str) -> Known:
 
 
 if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # Calls have the same numbers in all processes only if sets have the same order.
+        again = [sys.executable, "-m", "simulation.strangers", *sys.argv[1:]]
+        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606 (this very program)
     code = main(sys.argv[1:])
     sys.stdout.flush()
     # Threads of the hub's that a change left waiting must not keep the process.

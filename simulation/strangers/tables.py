@@ -45,6 +45,11 @@ class Candidate:
         return f"{self.module}#{self.number}"
 
     @property
+    def place(self) -> str:
+        """The function that is changed (``module:function``); the module, if it is none's."""
+        return function_at(self.module, self.line)
+
+    @property
     def package(self) -> str:
         """The package of the layer, or ``cli``."""
         return self.module.removeprefix("pushhub.").partition(".")[0]
@@ -91,6 +96,16 @@ def source(module: str) -> str:
     """The text of a module of the hub, or of the command line."""
     root = LAYER if module.startswith("pushhub.") else ROOT
     return (root / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
+
+
+def function_at(module: str, line: int) -> str:
+    """The function that a line is in (``module:function``); the module, if it is in none."""
+    around = [
+        each
+        for each in ast.walk(ast.parse(source(module)))
+        if isinstance(each, ast.FunctionDef) and each.lineno <= line <= (each.end_lineno or 0)
+    ]
+    return f"{module}:{max(around, key=lambda each: each.lineno).name}" if around else module
 
 
 def _line(statement: ast.stmt) -> str:

@@ -21,6 +21,7 @@ from simulation.promises.hub import Hub, Pushed, is_taken
 from simulation.promises.hub import Service as MadeService
 from simulation.promises.judgement import Told, Violation
 from simulation.promises.shown import End, Shown, ShownPushes
+from simulation.promises.talks import bounds, edges, whose
 from simulation.promises.talks import hub as talks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
@@ -228,8 +229,12 @@ class HubWorld(PushWorld):
         return bool(history) and history[-1].state == HELD
 
     def talk(self) -> None:
-        """The whole API, talked through."""
-        talks.through(self._talking("/api/stores/{project}", lambda _, token: {"x-augury-token": token}))
+        """The whole API, talked through; by two with equal names."""
+        one, two = (self._talking("/api/stores/{project}", lambda _, token: {"x-augury-token": token}) for _ in "12")
+        talks.through(one)
+        whose.stores(one, two)
+        edges.stores(one)
+        bounds.stores(one)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -19,6 +19,7 @@ from simulation.gateway import WebSocketGateway
 from simulation.promises.judgement import Violation
 from simulation.promises.notifications import Connection, Notifications
 from simulation.promises.notifications import Frame as SeenFrame
+from simulation.promises.talks import bounds, edges, whose
 from simulation.promises.talks import notifications as talks
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR
@@ -258,12 +259,16 @@ class NotificationsWorld(World):
         )
 
     def talk(self) -> None:
-        """The whole API, talked through."""
+        """The whole API, talked through; by two with equal names."""
 
         def basic(project: str, token: str) -> Mapping[str, str]:
             return {"authorization": f"Basic {base64.b64encode(f'{project}/me:{token}'.encode()).decode()}"}
 
-        talks.through(self._talking("/notification2", basic), self._connected)
+        one, two = (self._talking("/notification2", basic) for _ in range(2))
+        talks.through(one, self._connected)
+        whose.topics(one, two, self._connected)
+        edges.topics(one, self._connected)
+        bounds.topics(one, self._connected)
 
     def _connected(self, query: Mapping[str, str]) -> talks.Connected:
         frames: list[str] = []

@@ -15,10 +15,12 @@ from simulation.account import HttpAnswer
 from simulation.bodies import bytes_body, text_body
 from simulation.promises.judgement import Post, Violation
 from simulation.promises.pull import Act, Clear, Got, PullQueues, Reserve, Settings
+from simulation.promises.talks import bounds, edges, whose
 from simulation.promises.talks import ironmq as talks
 from simulation.scheduler import SECOND
+from simulation.truth import Accepted
 from simulation.weather import MINUTE
-from simulation.worlds.world import World
+from simulation.worlds.world import World, moment
 
 NAMES = ("pull-0", "pull-1", "pull-2")
 DEAD = "dead"
@@ -233,15 +235,63 @@ class PullWorld(World):
         )
 
     def talk(self) -> None:
-        """Pull queues, talked through."""
-        talks.pull(self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"}))
+        """Pull queues, talked through; by two with equal names, also push queues."""
+        one, two = (self._talking("/3/projects/{project}", _oauth) for _ in range(2))
+        talks.pull(one)
+        whose.queues(one, two)
+        edges.queues(one)
+        bounds.queues(one)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
         now = self._account.scheduler.now
         model = PullQueues(QUEUES, clocks_s=self._clocks_off_s, ends=now)
+        model.judgement.most_excused = self.most_excused
         self.judgement = model.judge(self._posts, self._reserves, self._acts, self._clears)
         yield from self.judgement.total()
+        for (_, message_id), accepted in self._truth.accepted.items():
+            if accepted.pull and accepted.gone_at is not None and accepted.message.queue in QUEUES:
+                reason = self._reason(message_id, accepted, accepted.gone_at)
+                if not reason:
+                    told = f"{accepted.message.queue} at {moment(accepted.gone_at)}"
+                    yield Violation("gone without a reason", message_id, told)
+
+    def _reason(self, message_id: str, accepted: Accepted, gone_at: int) -> bool:
+        """Whether something that was asked for may have removed a message, or its time, or it is elsewhere.
+
+        What was written counts, so that no fault excuses what is gone: whoever died between removing a message and
+        storing it elsewhere has lost it.
+        """
+        queue = accepted.message.queue
+        settings = QUEUES[queue]
+        if gone_at >= accepted.at + settings.expiration_s * SECOND:
+            return True
+        if settings.dead_letters and self._is_elsewhere(message_id, settings.dead_letters):
+            return True
+        told = [each.told for each in self._clears if each.queue == queue]
+        told += [
+            each.told
+            for each in self._acts
+            if each.kind == "delete" and each.queue == queue and each.message_id == message_id
+        ]
+        told += [
+            each.told
+            for each in self._reserves
+            if each.delete
+            and each.queue == queue
+            and (each.told.unsure or any(got.message_id == message_id for got in each.messages))
+        ]
+        return any(each.asked <= gone_at and (each.done or each.unsure) for each in told)
+
+    def _is_elsewhere(self, message_id: str, queue: str) -> bool:
+        return any(
+            each.pull and each.message.queue == queue and each.message.message_id == message_id
+            for each in self._truth.accepted.values()
+        )
+
+
+def _oauth(_: str, token: str) -> Mapping[str, str]:
+    return {"authorization": f"OAuth {token}"}
 
 
 def _got(shown: Mapping[str, Any]) -> Got:

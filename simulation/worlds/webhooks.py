@@ -33,6 +33,7 @@ from simulation.promises.flow import Waiting
 from simulation.promises.judgement import Told, Violation
 from simulation.promises.push import FOREVER
 from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
+from simulation.promises.talks import bounds, edges, whose
 from simulation.promises.talks import webhooks as talks
 from simulation.promises.webhooks import RAMP_S, Posted, Webhooks
 from simulation.promises.webhooks import Endpoint as MadeEndpoint
@@ -51,7 +52,12 @@ MOST_TRIES = 8
 """Maximum number of tries: the first, and seven more within about 28 hours."""
 
 REMEMBERED = 3 * SECOND
-"""How long cached data of an endpoint may be used: two seconds, plus the difference of clocks."""
+"""How long after its owner was told a request may begin that goes by what an endpoint was before, in storms: what is
+promised, and how long an attempt may take that had begun.
+"""
+
+IN_FORCE = round(1.3 * SECOND)
+"""The same while nothing is slow: a change is in force a second after its answer."""
 
 CHANGES_AN_HOUR = 4.0
 LOOKS_AN_HOUR = 24.0
@@ -414,8 +420,12 @@ class WebhooksWorld(PushWorld):
         return before + [each for at, each in history[place:] if at <= ends]
 
     def talk(self) -> None:
-        """The whole API, talked through."""
-        talks.through(self._talking("/api/v1", lambda _, token: {"authorization": f"Bearer {token}"}))
+        """The whole API, talked through; by two with equal names."""
+        one, two = (self._talking("/api/v1", lambda _, token: {"authorization": f"Bearer {token}"}) for _ in range(2))
+        talks.through(one)
+        whose.webhooks(one, two)
+        edges.webhooks(one)
+        bounds.webhooks(one)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
@@ -518,8 +528,8 @@ class WebhooksWorld(PushWorld):
             owed = each.message_id, each.endpoint_id
             wanted[owed] += each.times
             asked = endpoints[each.endpoint_id].about_message.get(each.message_id, [])
-            # A try in progress when another one was requested is the requested one.
-            made = any(seen.ended_at is None or seen.ended_at >= each.began for seen in asked)
+            # Whoever asks while a try is under way gets one of his own.
+            made = any(seen.at >= each.began for seen in asked)
             off = any(
                 found is None or not found.active
                 for found in self._settings_between(each.endpoint_id, each.began - REMEMBERED, 10**18)
@@ -549,9 +559,14 @@ class WebhooksWorld(PushWorld):
         worst = max((each.rate for each in self._account.weather.storms if each.kind == "clocks"), default=0)
         return 1_100 + round(2_000 * worst)
 
+    @property
+    def _still(self) -> int:
+        slow = self._account.weather.storms or self._account.weather.applied
+        return REMEMBERED if slow else IN_FORCE
+
     def _as_its_owner_said(self, customer: Customer) -> Iterator[Violation]:
         """Nothing is sent to a disabled or deleted endpoint, and each request is signed with its current secret."""
-        late = REMEMBERED + self._clocks_off_ms * 1000
+        late = self._still + self._clocks_off_ms * 1000 if self._account.weather.storms else self._still
         for seen in customer.endpoint.log:
             before = self._settings_between(customer.endpoint_id, seen.at - late, seen.at)
             if not any(each is not None and each.active for each in before):

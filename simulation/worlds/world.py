@@ -64,6 +64,12 @@ class World(ABC):
     """
 
     name: ClassVar[str]
+    most_excused: ClassVar[int] = 1
+    ends_within_s: ClassVar[int] = 0
+    struck_s: ClassVar[int] = 200
+    """In small worlds, calls of so many first seconds are struck; what follows is repairs, which the worlds with
+    weather have enough of.
+    """
 
     def __init__(self, account: Account, truth: Truth, hours: float, rate: float) -> None:
         self._account = account
@@ -73,7 +79,7 @@ class World(ABC):
         self._random = self._chance(self.name)
         self._operator = Operator(account)
         self._project = self._token = self._talked_to = ""
-        self.judgement, self.talked = Judgement(), Judgement()
+        self.judgement, self.talked = Judgement(self.most_excused), Judgement()
         self.happened: Counter[str] = Counter()
 
     @staticmethod
@@ -201,6 +207,7 @@ class World(ABC):
             self._listen,
             QUEUES_ON_THE_WAY * self._gathers_s,
             LONGEST_PUT_OFF_S if self._puts_off else 0,
+            int(account.seed.rpartition("/")[2]),
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
 
@@ -222,9 +229,9 @@ class World(ABC):
         came: list[Came] = []
 
         def answers(seen: Asked, _: Random) -> Reply:
-            came.append(Came(seen.at, seen.headers, seen.body))
-            status, body = say(came[-1])
-            return Reply(status, body=body, takes=0)
+            came.append(Came(seen.at, seen.headers, seen.body, seen.path))
+            status, body, *headers = say(came[-1])
+            return Reply(status, body=body, takes=0, headers=headers[0] if headers else {})
 
         self._account.endpoints.add(host, [(0, Mood.WELL)]).answers = answers
         return came
@@ -236,6 +243,10 @@ class World(ABC):
     @abstractmethod
     def check(self) -> Iterable[Violation]:
         """Every promise that was not kept."""
+
+    def held_up(self) -> Iterable[Violation]:
+        """What ended later than :attr:`ends_within_s`, where that is given."""
+        return ()
 
     def _make_project(self) -> None:
         projects = Projects(config=self._operator.config, clock=self._operator.clock)
@@ -308,6 +319,15 @@ class PushWorld(World):
     def open(self) -> int:
         """Number of deliveries that have not ended."""
         return sum(not self._has_ended(owed) for _, owed in self._owed())
+
+    def held_up(self) -> Iterator[Violation]:
+        """Deliveries that ended later than all do in a world in which everybody is well again soon, whatever one fault
+        did: what only the daily sweep finds was forgotten.
+        """
+        for accepted, owed in self._owed() if self.ends_within_s else ():
+            at = self._truth.settled_at(*owed)
+            if at is not None and at > accepted.at + self.ends_within_s * SECOND:
+                yield Violation("held up", owed[0], f"to {owed[1]} until {moment(at)}")
 
     def _never_ended(self, owed: Owed, where: str) -> Violation:
         history = self._truth.deliveries.get(owed)

@@ -53,10 +53,16 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a file, in the order of ``ast.walk``; nobody changes them."""
+    return tuple(ast.walk(tree_of(path)))
+
+
+@cache
 def imports(path: Path) -> frozenset[str]:
     """Every module a file imports, including those in type-checking blocks and late imports."""
     found: set[str] = set()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -188,14 +194,13 @@ def use_cases() -> set[tuple[str, str]]:
         own = path.relative_to(LAYER).parts
         if own[0] not in PROTOCOLS | {"engine"} or part(own) or own[-1] == "wiring.py":
             continue
-        tree = tree_of(path)
         ports = {
             each.name
-            for node in ast.walk(tree)
+            for node in nodes_of(path)
             if isinstance(node, ast.ImportFrom) and (node.module or "").endswith(".ports")
             for each in node.names
         }
-        for node in ast.walk(tree):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef) and ports & {*_given(node)}:
                 found.add((dotted(path), node.name))
     return found
@@ -219,11 +224,10 @@ def test_handlers_make_no_use_case() -> None:
     for path in modules():
         if part(path.relative_to(LAYER).parts) != "api":
             continue
-        tree = tree_of(path)
         called = {
-            each.func.id for each in ast.walk(tree) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)
+            each.func.id for each in nodes_of(path) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)
         }
-        for node in ast.walk(tree):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
                 made = {each.name for each in node.names if (node.module, each.name) in known} & called
                 assert not made, f"{name_of(path)} makes {made}"
@@ -247,7 +251,7 @@ def test_use_cases_take_values_and_no_requests() -> None:
     for path in modules():
         if part(path.relative_to(LAYER).parts):
             continue
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
                 known = {each.name for each in node.names if (node.module, each.name) in readers}
                 assert not known, f"{name_of(path)} reads requests: {known}"
@@ -288,18 +292,11 @@ def test_only_stores_egress_and_the_cloud_package_know_sdks() -> None:
     assert refused(may) == []
 
 
-@pytest.mark.parametrize(
-    ("folder", "for_types"),
-    [
-        *((each, True) for each in ("layers/pushhub/pushhub", "cli", "local", "bench")),
-        # The simulated account and what runs in it know each other.
-        *((each, False) for each in ("simulation", "glue_jobs")),
-    ],
-)
-def test_no_modules_import_each_other_in_a_circle(folder: str, *, for_types: bool) -> None:
+@pytest.mark.parametrize("folder", ["layers/pushhub/pushhub", "cli", "local", "bench", "simulation", "glue_jobs"])
+def test_no_modules_import_each_other_in_a_circle(folder: str) -> None:
     """Given the imports of modules (not late ones), those for types included, then they form no circle."""
     root = ROOT / folder
-    graph = {path: _eager(path, root, for_types=for_types) for path in sorted(root.rglob("*.py"))}
+    graph = {path: _eager(path, root) for path in sorted(root.rglob("*.py"))}
     assert any(graph.values())
     done: set[Path] = set()
 
@@ -315,12 +312,12 @@ def test_no_modules_import_each_other_in_a_circle(folder: str, *, for_types: boo
         visit(path, ())
 
 
-def _eager(path: Path, root: Path, *, for_types: bool) -> set[Path]:
-    """The modules of a package that one of its modules imports at its start; for types, too, if those are asked for."""
+def _eager(path: Path, root: Path) -> set[Path]:
+    """The modules of a package that one of its modules imports at its start, those for types included."""
     found: set[Path] = set()
     body = tree_of(path).body
     typed = [each for block in body if isinstance(block, ast.If) for each in block.body]
-    for node in [*body, *(typed if for_types else ())]:
+    for node in [*body, *typed]:
         if isinstance(node, ast.Import):
             found |= {root.parent.joinpath(*each.name.split(".")) for each in node.names}
         elif isinstance(node, ast.ImportFrom):

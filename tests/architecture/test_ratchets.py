@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.architecture.test_layers import LAYER, ROOT, tree_of
+from tests.architecture.test_layers import LAYER, ROOT, nodes_of
 
 WIDEST = 8
 """Most parameters of a constructor."""
@@ -41,7 +41,7 @@ def wide_constructors() -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for path in python_files(LAYER):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 fields = sum(isinstance(each, ast.AnnAssign) for each in node.body)
                 if "Component" in {ast.unparse(each) for each in node.bases} and fields > WIDEST:
@@ -65,15 +65,15 @@ def test_local_uses_no_more_private_names_of_the_emulator() -> None:
 
 def _private_names(path: Path) -> Iterator[str]:
     """Private attributes of MiniStack's modules and of what is imported from them, as ``module._name``."""
-    tree = tree_of(path)
+    nodes = nodes_of(path)
     known: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             known |= {each.asname or each.name.partition(".")[0] for each in node.names if "ministack" in each.name}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ministack"):
             known |= {each.asname or each.name for each in node.names}
             yield from (each.name for each in node.names if each.name.startswith("_"))
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
             names = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
             if names & known:

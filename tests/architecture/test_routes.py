@@ -17,7 +17,8 @@ from pushhub.notifications.api.publishing import ROUTES as PUBLISHING
 from pushhub.runtime.apis import handle
 from pushhub.runtime.routes import all_routes
 from pushhub.web.api import Auth, Body, Function, Route
-from pushhub.webhooks.api.posting import ROUTES as WEBHOOKS_POSTING
+from pushhub.webhooks.api.arrivals import ROUTES as ARRIVING
+from pushhub.webhooks.api.posting import ROUTES as POSTING
 
 ROUTES = all_routes()
 BROUGHT = {each.name: each for each in FakePorts().build().engine.protocols}
@@ -28,21 +29,23 @@ def protocol(route: Route[Any, Any]) -> str:
 
 
 def test_every_protocol_has_routes_and_no_two_are_the_same() -> None:
-    assert {protocol(each) for each in ROUTES} == set(BROUGHT)
+    assert {protocol(each) for each in ROUTES} == set(BROUGHT) - {"sinks"}, (
+        "subscribers on AWS have no API of their own"
+    )
     assert len({each.name for each in ROUTES}) == len(ROUTES)
     # Paths that differ only in the names of their segments are the same.
     assert len({(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in ROUTES}) == len(ROUTES)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
-def test_a_route_says_what_a_reader_asks(route: Route[Any, Any]) -> None:
-    assert re.fullmatch(r"[a-z]+\.[a-z_]+", route.name)
-    assert re.fullmatch(r"[A-Z][^\n.]+", route.summary)
-    assert re.fullmatch(r"(/[\w-]+|/\{\w+\})+", route.path)
-    assert route.method in {"GET", "POST", "PUT", "PATCH", "DELETE"}
-    assert route.method != "GET" or route.body is Body.NONE
-    assert route.auth in Auth
-    assert 200 <= route.status < 300 or route.name == "notifications.consume"
+def test_a_route_says_what_a_reader_asks() -> None:
+    for route in ROUTES:
+        assert re.fullmatch(r"[a-z]+\.[a-z_]+", route.name)
+        assert re.fullmatch(r"[A-Z][^\n.]+", route.summary), route.name
+        assert re.fullmatch(r"(/[\w-]+|/\{\w+\})+", route.path), route.name
+        assert route.method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, route.name
+        assert route.method != "GET" or route.body is Body.NONE, route.name
+        assert route.auth in Auth, route.name
+        assert 200 <= route.status < 300 or route.name == "notifications.consume"
 
 
 class Named:
@@ -64,10 +67,9 @@ def owner(path: str, kind: str) -> str:
     return str(handle(mounted, {"rawPath": path})["name"])
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 @pytest.mark.parametrize("kind", ["apis", "producer_apis"])
-def test_a_path_leads_to_its_own_protocol(route: Route[Any, Any], kind: str) -> None:
-    assert owner(route.path, kind) == protocol(route)
+def test_a_path_leads_to_its_own_protocol(kind: str) -> None:
+    assert [each.name for each in ROUTES if owner(each.path, kind) != protocol(each)] == []
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_the_gateway_sends_producers_to_ingest_searches_of_records_to_past_and_e
 
 def test_ingest_serves_what_the_gateway_sends_it() -> None:
     sent = {each for each in ROUTES if each.function is Function.INGEST}
-    assert {*IRON_POSTING, *HUB_POSTING, *PUBLISHING, *WEBHOOKS_POSTING} >= sent
-    assert {*HUB_POSTING, *PUBLISHING, *WEBHOOKS_POSTING} == {each for each in sent if protocol(each) != "ironmq"}
+    assert {*IRON_POSTING, *HUB_POSTING, *PUBLISHING, *POSTING, *ARRIVING} >= sent
+    assert {*HUB_POSTING, *PUBLISHING, *POSTING, *ARRIVING} == {each for each in sent if protocol(each) != "ironmq"}
     # A method override reaches every method of a path
     assert {each.path for each in IRON_POSTING} == {each.path for each in sent if protocol(each) == "ironmq"}

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.architecture.test_layers import ROOT
+from tests.architecture.test_layers import ROOT, nodes_of, tree_of
 
 PRODUCT = ("layers/pushhub/pushhub", "functions", "cli")
 """Everything that runs in the hub, or talks to it."""
@@ -18,9 +19,11 @@ BESIDE = ("glue_jobs", "local")
 
 READS_JSON = {
     "layers/pushhub/pushhub/base/json_text.py": "the one reader",
+    "layers/pushhub/pushhub/scripting/child.py": "frames of its parent, in a process that has nothing of the hub",
 }
 WRITES_JSON = {
     "layers/pushhub/pushhub/base/json_text.py": "the one writer",
+    "layers/pushhub/pushhub/scripting/child.py": "frames for its parent, in a process that has nothing of the hub",
     "layers/pushhub/pushhub/cloud/observability.py": "log lines: what is no JSON is written as text",
     "layers/pushhub/pushhub/engine/store/s3_records.py": "the same for delivery records, which nothing may keep back",
     "layers/pushhub/pushhub/engine/records/records.py": "a digest of a record of AWS's, which nobody reads",
@@ -44,11 +47,10 @@ def files(*folders: str) -> list[Path]:
     return sorted(each for folder in folders for each in (ROOT / folder).rglob("*.py"))
 
 
-def called(path: Path) -> Iterator[tuple[ast.Call, str]]:
+@cache
+def called(path: Path) -> list[tuple[ast.Call, str]]:
     """The calls in a file, and what is called."""
-    for each in ast.walk(ast.parse(path.read_text())):
-        if isinstance(each, ast.Call):
-            yield each, ast.unparse(each.func)
+    return [(each, ast.unparse(each.func)) for each in nodes_of(path) if isinstance(each, ast.Call)]
 
 
 def name(path: Path) -> str:
@@ -134,8 +136,11 @@ NUMBERS = {
         "layers/pushhub/pushhub/ironmq/span_export._spans",
         "layers/pushhub/pushhub/notifications/search.TopicFinder.found",
         "layers/pushhub/pushhub/runtime/engine.wake_due",
+        "layers/pushhub/pushhub/scripting/child.confine",
+        "layers/pushhub/pushhub/runtime/invocation.behind",
         "layers/pushhub/pushhub/runtime/mcp.Toolbox.attempt",
         "layers/pushhub/pushhub/runtime/mcp.Toolbox.why",
+        "layers/pushhub/pushhub/runtime/notifications._waited_ms",
         "layers/pushhub/pushhub/runtime/sqs_batch._sent_at",
         "layers/pushhub/pushhub/runtime/sqs_batch.read_orders",
         "layers/pushhub/pushhub/webhooks/model/ids.message_id",
@@ -201,7 +206,7 @@ def makers(path: Path) -> Iterator[str]:
             named = isinstance(each, ast.FunctionDef | ast.ClassDef)
             yield from walk(each, f"{inside}.{each.name}" if named else inside)  # type: ignore[attr-defined]
 
-    yield from walk(ast.parse(path.read_text()), name(path).removesuffix(".py"))
+    yield from walk(tree_of(path), name(path).removesuffix(".py"))
 
 
 def test_numbers_in_strangers_texts_are_read_in_one_module() -> None:

@@ -25,9 +25,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """Debian's chromium. Its sandbox needs a user that is not root, and what it opens here is our own."""
+    """Debian's chromium; without windows, if that is there, as that loads a page for half the CPU. Its sandbox needs a
+    user that is not root, and what it opens here is our own.
+    """
+    program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
         browser.close()
 

@@ -7,13 +7,14 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import requests
 from local.projects import Credentials
-from playwright.sync_api import Browser, Dialog, Page, Request, expect
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, expect
 from tests.stack.running import RunningStack
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
@@ -57,6 +58,15 @@ class Project:
         """Ask for information about the project, with a POST if there is a body; ``path`` is what follows its id."""
         url = f"{self.base_url}/3/projects/{self.id}{path}"
         return self._asked("POST" if body is not None else "GET", url, body, {"Authorization": f"OAuth {self.token}"})
+
+    def find(self, value: str) -> list[Any]:
+        """All messages with a value; one request reads only so much, and less on a busy machine."""
+        found: list[Any] = []
+        after: str | None = ""
+        while after is not None:
+            answer = self.ironmq_project(f"/search?value={quote(value)}" + (f"&after={quote(after)}" if after else ""))
+            found, after = [*found, *answer["found"]], answer["after"]
+        return found
 
     def hub(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the store API; ``path`` is what follows the store's id."""
@@ -136,11 +146,18 @@ class Console:
         self.page.get_by_role("button", name="Sign in").click()
         self.page.locator("main[data-address]").wait_for()
 
+    def follow_link(self) -> None:
+        """Follow a link with the project's token."""
+        self.page.goto(f"{self.url}#project={self.project.id}&token={self.project.token}")
+        self.page.locator("main[data-address]").wait_for()
+
     def open(self, *segments: str) -> None:
-        """Follow a link to a page, signed in by its project's token."""
+        """Go to a page in a tab that is signed in to the project."""
         if self.page.url == "about:blank":
-            self.page.goto(f"{self.url}#project={self.project.id}&token={self.project.token}")
-            self.page.locator("main[data-address]").wait_for()
+            # As a tab keeps it over a reload. A link with a token leads to another page first, which asks a lot.
+            self.page.goto(f"{self.url}/config.json")
+            session = {"kind": "project", "project": self.project.id, "token": self.project.token}
+            self.page.evaluate("told => sessionStorage.setItem('pushhub.session', told)", json.dumps(session))
         address = self.link(*segments)
         self.page.goto(address)
         # The previous page stays until the console has noticed the new address.
@@ -154,10 +171,12 @@ class Console:
         """Wait until nothing on the page is still being loaded."""
         self.page.locator(".waiting").first.wait_for(state="detached")
 
-    def violations(self) -> list[str]:
-        """What axe finds wrong with the page as it is (WCAG 2.2 A and AA, and best practice)."""
-        self.page.evaluate(AXE)
-        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    def violations(self, *rules: str) -> list[str]:
+        """What axe finds wrong with the page as it is (WCAG 2.2 A and AA, and best practice), by all rules or these."""
+        if not self.page.evaluate("!!window.axe"):
+            self.page.evaluate(AXE)
+        options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+        found = self.page.evaluate("options => axe.run(document, options)", options)
         return [
             (
                 f"{each['id']}: {json.dumps([node['target'] for node in each['nodes']])} "
@@ -176,15 +195,30 @@ class Console:
 
 @contextmanager
 def tab(stack: RunningStack, chromium: Browser, project: Project, **context: Any) -> Iterator[Console]:
-    """A tab of a fresh browser; anything that goes wrong in it fails the test."""
-    opened = chromium.new_context(**{"viewport": DESKTOP, **context})
-    opened.set_default_timeout(60_000)
+    """A tab in which nobody is signed in; anything that goes wrong in it fails the test. Nothing moves in it, as that
+    takes a processor from the hub.
+    """
+    wanted = {"viewport": DESKTOP, "reduced_motion": "reduce", **context}
+    opened = _profile(chromium, json.dumps(wanted, sort_keys=True))
+    page = opened.new_page()
     try:
-        console = Console(page=opened.new_page(), url=f"{stack.base_url}/console", project=project)
+        # What a tab before this one has left. The files of the console stay.
+        forgotten = {"origin": stack.base_url, "storageTypes": "cookies,local_storage"}
+        opened.new_cdp_session(page).send("Storage.clearDataForOrigin", forgotten)
+        console = Console(page=page, url=f"{stack.base_url}/console", project=project)
         yield console
         assert console.wrong == []
     finally:
-        opened.close()
+        for each in opened.pages:
+            each.close()
+
+
+@cache
+def _profile(chromium: Browser, wanted: str) -> BrowserContext:
+    """One for all tabs of its kind: a new one would load and compile every module of the console again."""
+    opened = chromium.new_context(**json.loads(wanted))
+    opened.set_default_timeout(60_000)
+    return opened
 
 
 def new_project(stack: RunningStack) -> Project:

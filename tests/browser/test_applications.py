@@ -288,6 +288,7 @@ def test_a_customer_finds_no_button_for_the_tenants_own_endpoint(
             "Send again",
         ):
             expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+        expect(page.get_by_role("link", name="Transformation")).to_have_count(0)
         # And a message is sent again to the other one alone
         page.goto(f"{console.url}#/apps/{app}/messages/{message}")
         expect(page.get_by_role("button", name=f"Send again to {shown.url}"[:40])).to_have_count(1)

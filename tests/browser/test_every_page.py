@@ -23,6 +23,8 @@ class Filled:
     app: str
     endpoint: str
     webhook: str
+    stream: str
+    sink: str
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,12 @@ def filled(stack: RunningStack) -> Iterator[Filled]:
         endpoint = project.webhooks("POST", f"/app/{app}/endpoint", {"url": bad})["id"]
         project.webhooks("POST", "/event-type", {"name": "invoice.paid", "description": "It was paid"})
         webhook = project.webhooks("POST", f"/app/{app}/msg", {"eventType": "invoice.paid", "payload": {"n": 1}})["id"]
-        yield Filled(project, message, order["id"], app, endpoint, webhook)
+        stream = project.webhooks("POST", "/stream", {"name": "Orders"})["id"]
+        wanted = {"type": "http", "config": {"url": bad}, "uid": "broken"}
+        sink = project.webhooks("POST", f"/stream/{stream}/sink", wanted)["id"]
+        event = {"eventType": "order.new", "payload": HOSTILE}
+        project.webhooks("POST", f"/stream/{stream}/events", {"events": [event]})
+        yield Filled(project, message, order["id"], app, endpoint, webhook, stream, sink)
 
 
 PAGES: dict[str, tuple[str, ...]] = {
@@ -65,11 +72,17 @@ PAGES: dict[str, tuple[str, ...]] = {
     "integrations": ("store", "integrations"),
     "message of the store": ("store", "messages", "{order}"),
     "applications": ("apps",),
+    "sources": ("sources",),
+    "streams": ("streams",),
+    "stream": ("streams", "{stream}"),
+    "events of a stream": ("streams", "{stream}", "events"),
+    "transformation of a sink": ("streams", "{stream}", "sinks", "{sink}", "transformation"),
     "event types": ("event-types",),
     "application": ("apps", "{app}"),
     "messages of an application": ("apps", "{app}", "messages"),
     "settings of an application": ("apps", "{app}", "settings"),
     "endpoint": ("apps", "{app}", "endpoints", "{endpoint}"),
+    "transformation": ("apps", "{app}", "endpoints", "{endpoint}", "transformation"),
     "message of an application": ("apps", "{app}", "messages", "{webhook}"),
     "topics": ("topics",),
     "live": ("live", "machines"),
@@ -85,46 +98,32 @@ def at(filled: Filled, name: str) -> list[str]:
     return [each.format(**vars(filled)) for each in PAGES[name]]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_have_no_violations_on_a_desktop(
-    stack: RunningStack, chromium: Browser, filled: Filled, scheme: str
-) -> None:
-    found: dict[str, list[str]] = {}
-    with tab(stack, chromium, filled.project, viewport=DESKTOP, color_scheme=scheme) as console:
-        console.page.goto(console.url)
-        expect(console.page.get_by_role("button", name="Sign in")).to_be_visible()
-        found["sign in"] = console.violations()
-        console.sign_in()
-        for name in PAGES:
-            look_at(console, at(filled, name))
-            found[name] = console.violations()
-    assert {name: each for name, each in found.items() if each} == {}
-
-
-def test_pages_fit_a_phone(stack: RunningStack, chromium: Browser, filled: Filled) -> None:
-    wrong: dict[str, object] = {}
-    with tab(stack, chromium, filled.project, viewport=PHONE, has_touch=True, is_mobile=True) as console:
-        for name in PAGES:
-            look_at(console, at(filled, name))
-            if console.too_wide() or (violations := console.violations()):
-                wrong[name] = "too wide" if console.too_wide() else violations
-        # And the other pages are reached by the menu
-        console.page.get_by_role("button", name="Menu").click()
-        console.page.get_by_role("link", name="Topics").click()
-        expect(console.page.get_by_role("heading", name="Topics")).to_be_visible()
-        expect(console.page.get_by_role("link", name="Search")).to_be_hidden()
-    assert wrong == {}
-
-
 MOST_REQUESTS = 6
 
 
-def test_no_page_needs_more_than_six_requests(stack: RunningStack, chromium: Browser, filled: Filled) -> None:
+def test_pages_have_no_violations_fit_any_screen_and_need_six_requests_at_most(
+    stack: RunningStack, chromium: Browser, filled: Filled
+) -> None:
     # Given more queues than a page shows
     for number in range(40):
         filled.project.ironmq("PUT", f"/many-{number:02d}", {"queue": {"type": "pull"}})
+    found: dict[str, list[str]] = {}
     asked: dict[str, int] = {}
-    with tab(stack, chromium, filled.project) as console:
+    with tab(stack, chromium, filled.project, viewport=DESKTOP) as console:
+
+        def judge(name: str) -> None:
+            console.page.emulate_media(color_scheme="light")
+            found[name] = console.violations()
+            console.page.emulate_media(color_scheme="dark")
+            found[f"{name}, dark"] = console.violations("color-contrast")
+            console.page.set_viewport_size(PHONE)
+            found[f"{name}, narrow"] = ["too wide"] if console.too_wide() else console.violations()
+            console.page.set_viewport_size(DESKTOP)
+
+        console.page.goto(console.url)
+        expect(console.page.get_by_role("button", name="Sign in")).to_be_visible()
+        judge("sign in")
+        console.sign_in()
         console.open("nowhere")
         for name in PAGES:
             # When a page is opened
@@ -133,9 +132,24 @@ def test_no_page_needs_more_than_six_requests(stack: RunningStack, chromium: Bro
             # What a page asks for again, as time goes on, is what it keeps up to date.
             requests = [each for each in console.asked[before:] if not each.startswith(f"{console.url}/")]
             asked[name] = len({re.sub("after=[^&]*", "", each) for each in requests})
-    # Then it is there after six requests at most
+            judge(name)
+    # Then everybody can read it, in light and dark, on a wide screen and a narrow one
+    assert {name: each for name, each in found.items() if each} == {}
+    # And it is there after six requests at most
     assert {name: count for name, count in asked.items() if count > MOST_REQUESTS} == {}
     assert asked["queues"] == 1
+
+
+def test_on_a_phone_the_other_pages_are_reached_by_the_menu(
+    stack: RunningStack, chromium: Browser, filled: Filled
+) -> None:
+    with tab(stack, chromium, filled.project, viewport=PHONE, has_touch=True, is_mobile=True) as console:
+        look_at(console, at(filled, "queue"))
+        assert (console.too_wide(), console.violations()) == (False, [])
+        console.page.get_by_role("button", name="Menu").click()
+        console.page.get_by_role("link", name="Topics").click()
+        expect(console.page.get_by_role("heading", name="Topics")).to_be_visible()
+        expect(console.page.get_by_role("link", name="Search")).to_be_hidden()
 
 
 def test_a_dialog_has_no_violations_keeps_the_keyboard_and_closes_by_it(console: Console) -> None:

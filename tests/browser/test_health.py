@@ -97,5 +97,5 @@ def test_lists_of_queues_and_mappings_say_how_subscribers_are_doing(
     for address, name in ((("queues",), "orders"), (("store", "mappings"), "acme.ship")):
         console.open(*address)
         row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
-        expect(row).to_contain_text("delivering, some are retried")
+        expect(row).to_contain_text("failing")
         expect(row.get_by_role("cell", name="1", exact=True).first).to_be_visible()

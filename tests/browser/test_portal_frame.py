@@ -137,7 +137,7 @@ def test_no_page_of_another_origin_shows_a_portal_or_a_console(
     other = application(project, "other", "https://app.example.com")
     nobodys = application(project, "nobodys")
     console = f"{stack.base_url}/console#project={project.id}&token={project.token}"
-    opened = chromium.new_context(viewport=DESKTOP)
+    opened = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
     try:
         for url in (link(project, other), link(project, nobodys), console):
             # When another page shows it
@@ -164,7 +164,7 @@ def test_a_frame_without_its_own_token_offers_nothing(
         f"#project={project.id}&token={project.token}": "This page opens with a link",
         f"#{link(project, other).partition('#')[2]}": "not for a portal in this frame",
     }
-    opened = chromium.new_context(viewport=DESKTOP)
+    opened = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
     try:
         for fragment, told in fragments.items():
             # When its frame is opened without a token, with the project's, or with that of the other portal

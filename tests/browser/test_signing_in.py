@@ -38,6 +38,7 @@ def test_a_wrong_token_is_told_and_not_kept(console: Console) -> None:
 
 def test_a_projects_token_is_in_no_address_and_stays_in_its_tab(console: Console) -> None:
     # Given a link with a token, and some pages visited
+    console.follow_link()
     console.open("queues")
     console.page.get_by_role("heading", name="Queues").wait_for()
     console.loaded()
@@ -69,8 +70,13 @@ def test_a_token_that_is_revoked_meanwhile_ends_the_session(console: Console) ->
     assert console.project.token not in console.page.evaluate(STORED)
 
 
-@pytest.mark.parametrize("way", ["the same page", "another site"])
-@pytest.mark.parametrize("link", ["#project=5b6c2f1d9e8a4c7b3d2e1f0a&token=theirs", "#application=app_x&token=theirs"])
+@pytest.mark.parametrize(
+    ("way", "link"),
+    [
+        ("the same page", "#project=5b6c2f1d9e8a4c7b3d2e1f0a&token=theirs"),
+        ("another site", "#application=app_x&token=theirs"),
+    ],
+)
 def test_a_link_asks_before_it_replaces_a_session(console: Console, way: str, link: str) -> None:
     # Given a person who is signed in
     console.open("queues")

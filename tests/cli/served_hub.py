@@ -18,7 +18,13 @@ from tests.web.protocols import SHOWN, Served, served
 TOKEN = "t0ken"
 """The only token of the served hub, for all protocols."""
 
-PREFIXES = {"/3/": "ironmq", "/api/stores/": "hub", "/notification2/": "notifications", "/api/v1/": "webhooks"}
+PREFIXES = {
+    "/3/": "ironmq",
+    "/api/stores/": "hub",
+    "/notification2/": "notifications",
+    "/api/v1/": "webhooks",
+    "/ingest/": "webhooks",
+}
 
 
 @dataclass
@@ -37,7 +43,7 @@ class ServedHub:
     """
 
     base_url: str = ""
-    worlds: dict[str, Served] = field(default_factory=lambda: {each: served(each) for each in PREFIXES.values()})
+    worlds: dict[str, Served] = field(default_factory=lambda: {each: served(each) for each in {*PREFIXES.values()}})
     asked: list[tuple[str, str]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     answers: dict[tuple[str, str], tuple[int, bytes]] = field(default_factory=dict)
@@ -130,7 +136,7 @@ def serving() -> Iterator[ServedHub]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     hub.base_url = f"http://127.0.0.1:{server.server_address[1]}"
     try:

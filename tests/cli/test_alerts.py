@@ -7,6 +7,10 @@ import json
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
 from tests.cli.test_messages import SHOP, given_up
+from tests.cli.test_webhooks import STORE, asked
+from tests.engine.world import PROJECT
+
+from pushhub.engine.model.activity import HOUR_MS, SubscriberActivity
 
 HOOK = "https://hooks.example/T/B/x"
 
@@ -46,6 +50,33 @@ def test_a_subscriber_is_paused_and_resumed(hub: ServedHub, typed: Typed) -> Non
     assert len(world.sender.requests_to(SHOP)) == sent + 1
     typed("pause", "orders", "nobody", code=1)
     typed("resume", "nosuch", "shop", code=1)
+
+
+def test_a_subscriber_that_gave_up_all_it_was_owed_is_not_told_to_be_well(hub: ServedHub, typed: Typed) -> None:
+    # Given a queue that tries nothing again: all that shop refused is in the error queue, and was counted an hour ago
+    world = given_up(hub, 3)
+    now = world.clock.now()
+    push = world.config.queue(PROJECT, "orders").push
+    [shop_id] = [each.subscriber_id for each in push.subscribers if each.name == "shop"]
+    before = now - now % HOUR_MS - HOUR_MS
+    world.ports.activity.add_subscriber_activity(PROJECT, shop_id, before, SubscriberActivity(failed=3, given_up=3))
+    shop, crm = typed.json("health", "orders")
+    assert [(each["subscriber"], each["state"], each["waiting"]) for each in (shop, crm)] == [
+        ("shop", "failing", 0),
+        ("crm", "delivering", 0),
+    ]
+    # When it has accepted something, then it is well
+    world.ports.activity.add_subscriber_activity(PROJECT, shop_id, before + HOUR_MS, SubscriberActivity(delivered=1))
+    assert [each["state"] for each in typed.json("health", "orders")] == ["delivering", "delivering"]
+
+
+def test_the_services_of_a_store_are_told_of(hub: ServedHub, typed: Typed) -> None:
+    assert typed.json("health", "--store") == []
+    mapping = {"name": "acme.ship", "url": "https://a.example/in", "token": "t" * 32, "messages": ["order:new"]}
+    asked(hub, "POST", "/mappings", {"mapping": mapping}, api=STORE)
+    [told] = typed.json("health", "--store")
+    assert (told["mapping"], told["state"], told["waiting"]) == ("acme.ship", "delivering", 0)
+    typed("health", "orders", "--store", code=2)
 
 
 def test_the_endpoints_that_get_no_messages_are_told_of(hub: ServedHub, typed: Typed) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from cli.__main__ import main
 from cli.counted_units import MESSAGES, PRICES
-from cli.reckoning import Line, Month, at_rest, bill, total
+from cli.reckoning import RECORDS_WINDOW_S, SECONDS, SINKS, Line, Month, at_rest, bill, total
 from click.testing import CliRunner
 from glue_jobs.delivery_report import list_prices
+from tests.template.cloudformation import parameter
 
 ROOT = Path(__file__).parents[2]
 
@@ -92,8 +93,14 @@ def test_a_quiet_hub_pays_for_small_batches_of_records() -> None:
         return float(line.counted.replace(",", "")) / messages
 
     # Then the first has a run for nearly each message, and the other one for thousands
-    assert runs(10_000) > 0.95
+    assert runs(10_000) > 0.85
     assert runs(10_000_000_000) < 0.001
+    # And one that gets a message in 2.6 s has a run in two minutes for each of four shards
+    assert runs(1_000_000) * 1_000_000 == pytest.approx(4 * SECONDS / (115 + 4 * 2.6), rel=0.01)
+
+
+def test_records_wait_for_others_as_long_as_the_template_says() -> None:
+    assert int(parameter("RecordsWindow")["Default"]) == RECORDS_WINDOW_S
 
 
 def test_prices_are_those_of_the_one_table() -> None:
@@ -118,13 +125,50 @@ def test_figures_are_what_the_command_reckons() -> None:
         assert re.search(row(f"{messages:,}", *month), page), messages
 
 
+def besides(month: Month) -> float:
+    """Dollars of a month beyond those of the same month with URLs, without sources and code."""
+    return total(bill(month)) - total(bill(Month(month.messages, month.size, month.subscribers, month.failing)))
+
+
+def test_a_sink_costs_about_a_dollar_a_million_more_than_a_url_at_most_and_less_in_tens() -> None:
+    million = 1_000_000
+    for kind in ("sqs", "fifo", "sns", "events", "lambda"):
+        alone, in_tens = besides(Month(million, sink=kind)), besides(Month(million, sink=kind, together=10))
+        assert 0 < in_tens < alone < 1.01, kind
+    assert besides(Month(million, sink="sqs", together=10)) < 0.1 * besides(Month(million, sink="sqs")) + 0.01
+
+
+def test_a_transformation_is_a_small_part_of_the_cost_and_costs_nothing_without_code() -> None:
+    month = 100_000_000
+    assert 0 < besides(Month(month, 385, transformed=1)) < 0.15 * total(bill(Month(month, 385, transformed=1)))
+    assert besides(Month(month, transformed=0.1)) == pytest.approx(0.1 * besides(Month(month, transformed=1)))
+    assert besides(Month(month)) == 0
+
+
+def test_an_event_of_a_source_costs_more_than_a_message_and_parts_say_so() -> None:
+    told = json.loads(typed("--sourced", "50", "--transformed", "20", "--sink", "fifo", "--together", "10", "--json"))
+    parts = {each["part"]: (each["counted"], each["dollars"]) for each in told}
+    assert parts["events of sources"] == ("500,000", pytest.approx(besides(Month(1_000_000, sourced=0.5))))
+    assert parts["transformations"][0] == "200,000"
+    assert parts["sinks, fifo"][0] == "1,000,000"
+    assert typed("--together", "11", code=2)
+
+
+def test_the_page_shows_what_sinks_sources_and_code_cost() -> None:
+    page = (ROOT / "docs/figures/months.md").read_text()
+    for kind in SINKS:
+        alone, in_tens = (besides(Month(1_000_000, sink=kind, together=each)) for each in (1, 10))
+        assert re.search(rf"\| a sink: {kind} +\| {alone:.3f} +\| {in_tens:.3f} +\|", page), kind
+    assert re.search(rf"\| an event of a source +\| {besides(Month(1_000_000, sourced=1)):.3f} ", page)
+    assert re.search(rf"\| a transformation +\| {besides(Month(1_000_000, transformed=1)):.3f} ", page)
+
+
 SAID = re.compile(r"\| ([0-9,]+) \| \$([0-9,.]+) \| \$([0-9,.]+) \| \$([0-9,.]+) \|")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/scale.md"])
-def test_prices_in_prose_are_what_the_command_reckons(page: str) -> None:
-    # Given the prices by messages a month that a page gives
-    said = SAID.findall((ROOT / page).read_text())
+def test_prices_in_prose_are_what_the_command_reckons() -> None:
+    # Given the prices by messages a month that README gives
+    said = SAID.findall((ROOT / "README.md").read_text())
     assert len(said) >= 4
     # Then each is what the command says, in as many digits
     for messages, *prices in said:
@@ -135,7 +179,37 @@ def test_prices_in_prose_are_what_the_command_reckons(page: str) -> None:
     assert f"**${total(at_rest()):.2f}**" in (ROOT / "README.md").read_text()
 
 
+def test_a_hub_at_rest_and_a_small_one_cost_little() -> None:
+    assert total(at_rest()) <= 4.00
+    assert total(bill(Month(1_000_000, 2_048))) <= 12.00
+
+
 def test_nothing_is_asked_of_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given no hub at all
     monkeypatch.setenv("PUSHHUB_URL", "http://127.0.0.1:9")
     assert "all" in typed()
+
+
+def test_events_of_a_stream_cost_less_the_more_are_in_a_batch_and_more_by_sink_and_size() -> None:
+    # Given a month of events of a stream
+    def month(together: int = 10, size: int = 385, subscribers: int = 1, sink: str = "") -> float:
+        return total(bill(Month(10**6, size, subscribers, sink=sink, together=together, stream=True)))
+
+    # Then larger batches cost less, and more sinks, larger events and services of AWS more
+    falling = [month(each) for each in (1, 2, 10, 50, 100, 1_000)]
+    assert falling == sorted(falling, reverse=True)
+    assert month() < month(subscribers=2) < month(subscribers=3)
+    assert month() < month(size=2_048) < month(size=6_144)
+    assert month() < month(sink="kinesis") < month(sink="s3")
+    assert month(100, sink="s3") < month(10, sink="s3")
+
+
+def test_a_person_asks_for_a_stream() -> None:
+    # Given the same month for a push queue and for a stream, when they are asked for, then they differ
+    arguments = ("--messages", "100000", "--sink", "s3", "--json")
+    told = json.loads(typed(*arguments, "--stream", "--together", "100"))
+    month = Month(100_000, sink="s3", together=100, stream=True)
+    assert told[-1]["dollars"] == pytest.approx(total(bill(month)))
+    assert told[-1]["dollars"] != json.loads(typed(*arguments))[-1]["dollars"]
+    # And what only streams have is wrong usage for others
+    assert "Only batches of a stream have more than 10" in typed("--together", "11", code=2)

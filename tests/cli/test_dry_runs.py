@@ -33,7 +33,17 @@ READS = {
     "traces show": "gets",
     "signatures show": "gets",
     "gates show": "gets",
+    "gates external-id": "gets",
     "frames show": "gets",
+    "transformations show": "gets",
+    "transformations try": "its POST runs code, and sends and stores nothing",
+    "sources list": "gets",
+    "sources show": "gets",
+    "sources refused": "gets",
+    "streams list": "gets",
+    "streams show": "gets",
+    "streams events": "gets",
+    "streams sinks": "gets",
     "topics": "gets",
     "health": "reads how subscribers are doing",
     "attempts": "gets",
@@ -117,6 +127,17 @@ ON_THE_HUB: dict[str, tuple[tuple[str, ...], ...]] = {
     "gates certificate": (("IDENTITY", *SHOP), ("IDENTITY", *SUBSCRIBER)),
     "gates remove": (("oauth", *GATED, "--yes"), ("certificate", *GATED)),
     "frames set": (("https://app.example.com",), ("--app", "acme")),
+    "transformations set": (("--app", "acme", "--endpoint", "shop", "--enable", "--variable", "K=v"),),
+    "sources create": (("Repos", "github", "--secret-file", "SECRET", "--to", "https://a.example/in"),),
+    "sources rotate": (("repos", "--yes"), ("repos",)),
+    "sources delete": (("repos", "--yes"), ("repos",)),
+    "streams create": (("Orders",),),
+    "streams delete": (("orders", "--yes"), ("orders",)),
+    "streams post": (("orders", "order.paid", "{}"),),
+    "streams add-sink": (("orders", "poller"),),
+    "streams retry": (("orders", "own"),),
+    "streams skip": (("orders", "own", "--yes"), ("orders", "own")),
+    "streams remove-sink": (("orders", "own", "--yes"), ("orders", "own")),
     "post": (("orders", "x"), ("orders", "--ndjson", "LINES"), ("new", "x"), ("orders", "--file", "BINARY")),
     "retry": (("MESSAGE",), ("--waiting",), ("MESSAGE", *WEBHOOK)),
     "replay": (
@@ -162,6 +183,12 @@ def files(hub: ServedHub, folder: Path) -> dict[str, str]:
     """What the words stand for: files, and endpoints that are there."""
     with_endpoints(hub)
     asked(hub, "POST", "/app/acme/endpoint", {"url": "https://b.example/in", "uid": "gated"})
+    asked(hub, "PUT", "/stream/orders", {"name": "Orders", "uid": "orders"})
+    asked(hub, "PUT", "/stream/orders/sink/own", {"type": "poller", "uid": "own"})
+    asked(hub, "POST", "/stream/orders/events", {"events": [{"eventType": "order.paid", "payload": "{}"}]})
+    # A sink reads what is some seconds old.
+    hub.worlds["webhooks"].world.clock.advance(ms=5_000)
+    asked(hub, "PUT", "/source/repos", {"name": "Repos", "uid": "repos", "type": "github"}, api="/ingest/api/v1")
     oauth = {"grantType": "clientCredentials", "authMethod": "clientSecretPost", "clientId": "c", "clientSecret": "s"}
     asked(hub, "PUT", "/app/acme/endpoint/gated/oauth", {**oauth, "tokenUrl": "https://login.example/token"})
     contents = {"LINES": b"a\nb\n" * 150, "BINARY": b"\xff", "SCHEMES": b"[]", "SECRET": b"hush\n"}

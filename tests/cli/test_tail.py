@@ -10,7 +10,7 @@ from typing import Any
 
 import boto3
 import pytest
-from cli.commands.tail import Records, told
+from cli.commands.tail import Records, line
 from cli.operator import Deployment
 from moto import mock_aws
 
@@ -82,8 +82,8 @@ def test_a_record_is_told_in_a_line() -> None:
         state="retrying",
         wait_after_ms=1500,
     )
-    shown = told(attempt)
+    shown = line(attempt)
     assert shown.startswith("10:03:00.000 attempt      orders 1 -> shop")
     assert shown.endswith("try 2: timeout in 5 ms retrying next in 1.5 s")
     assert "\x1b" not in shown
-    assert told(record(NOW, state="cancelled", reason="queue_deleted")).endswith("cancelled (queue_deleted)")
+    assert line(record(NOW, state="cancelled", reason="queue_deleted")).endswith("cancelled (queue_deleted)")

@@ -41,7 +41,7 @@ def changed(request: Signed, **fields: object) -> Signed:
 
 
 def wrong(request: Signed, secret: str = SECRET, now: int = NOW) -> dict[str, str]:
-    return {each.part: each.told for each in findings(request, secret, now) if each.wrong}
+    return {each.part: each.says for each in findings(request, secret, now) if each.wrong}
 
 
 def test_the_example_of_the_specification_fits() -> None:

@@ -96,6 +96,14 @@ def test_what_an_application_and_a_project_hand_down(hub: ServedHub, typed: Type
     assert (shown["preset"], shown["inheritedFrom"]) == ("standard-webhooks", None)
 
 
+def test_what_a_role_has_to_demand_is_told_for_the_project_and_for_an_application(hub: ServedHub, typed: Typed) -> None:
+    with_endpoints(hub)
+    [project], [acme] = typed.json("gates", "external-id"), typed.json("gates", "external-id", "--app", "acme")
+    assert project["principal"] == acme["principal"] == "arn:aws:iam::999999999999:root"
+    assert len({project["external_id"], acme["external_id"]}) == 2
+    typed("gates", "external-id", "--app", "nobody", code=1)
+
+
 @pytest.mark.parametrize("whose", [SHOP, OPERATIONAL], ids=["application", "operational"])
 def test_gates_are_set_shown_and_removed(hub: ServedHub, typed: Typed, tmp_path: Path, whose: tuple[str, ...]) -> None:
     with_endpoints(hub)
@@ -266,3 +274,27 @@ def test_whose_it_is_has_to_be_clear(hub: ServedHub, typed: Typed, whose: tuple[
     typed("gates", "show", *whose, code=2)
     typed("gates", "show", code=2)
     assert hub.asked == []
+
+
+def test_code_is_tried_on_a_file_and_kept(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
+    # Given an endpoint, code and a payload in files
+    with_endpoints(hub)
+    code, payload = tmp_path / "code.js", tmp_path / "payload.json"
+    code.write_text("function handler(webhook) { return webhook }")
+    payload.write_text('{"n": 1}')
+    # When it is tried, then it is shown what would be sent, and nothing is kept
+    [tried] = typed.json("transformations", "try", str(code), str(payload), *SHOP, "--variable", "K=v")
+    assert (tried["payload"], tried["cancel"]) == ('{"n": 1}', False)
+    assert typed.json("transformations", "show", *SHOP)[0]["code"] is None
+    # When it is set, then it is there, without the values of variables
+    typed("transformations", "set", str(code), *SHOP, "--enable", "--variable", "K=v")
+    assert typed.json("transformations", "show", *SHOP) == [
+        {"enabled": True, "language": "javascript", "code": code.read_text(), "variables": "K"}
+    ]
+    typed("transformations", "set", *SHOP, "--disable")
+    assert typed.json("transformations", "show", *SHOP)[0]["enabled"] is False
+    # And what cannot be right is named
+    typed("transformations", "set", *SHOP, code=2)
+    typed("transformations", "set", *SHOP, "--variable", "K", code=2)
+    payload.write_text("{")
+    typed("transformations", "try", str(code), str(payload), *SHOP, code=1)

@@ -65,6 +65,22 @@ def test_faults_of_all_functions_are_counted_together(
     assert "HubFaults" not in capsys.readouterr().out
 
 
+def test_late_work_and_failing_calls_are_counted_together_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "notify")
+    telemetry = PowertoolsTelemetry()
+    # Given a run that was late, and two calls of which failed
+    telemetry.count("WakesLate")
+    telemetry.count("LooksFailed", 2)
+    telemetry.flush()
+    # Then there is a metric of all functions for each of the two alarms, in one line
+    own, together = (json.loads(each) for each in capsys.readouterr().out.splitlines())
+    assert (own["service"], own["WakesLate"], own["LooksFailed"]) == ("notify", [1.0], [2.0])
+    assert (together["service"], together["WorkLate"], together["CallsFailing"]) == ("hub", [1.0], [2.0])
+    assert "HubFaults" not in together
+
+
 def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 

@@ -23,6 +23,14 @@ def test_letters_have_the_sizes_of_the_scale_only() -> None:
     assert set(re.findall(r"var\((--[a-z0-9-]+)\)", CSS)) <= set(re.findall(r"(--[a-z0-9-]+):", CSS))
 
 
+def test_what_moves_is_not_painted_anew_for_each_frame() -> None:
+    """On a machine without a graphics card that takes a whole processor for as long as a page waits."""
+    frames = dict(re.findall(r"@keyframes (\S+) \{((?: *[^{}]+\{[^{}]*\})+) *\}", CSS))
+    assert frames.keys() == {*re.findall(r"@keyframes (\S+)", CSS)} != set()
+    moved = {name for each in frames.values() for name in re.findall(r"([a-z-]+):", each)}
+    assert moved <= {"opacity", "transform"}
+
+
 def test_distances_are_those_of_the_scale_only() -> None:
     distances = [
         value.strip() for name, more, value in _DECLARATION.findall(CSS) if name in ("padding", "margin", "gap")

@@ -14,6 +14,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from functools import cache
 from random import Random
 from typing import Any, NamedTuple, TypeVar, Union, cast
 
@@ -22,11 +23,13 @@ from tests.fakes.clock import START_MS
 T = TypeVar("T")
 
 
-def hints(cls: Any) -> dict[str, Any]:
+@cache
+def hints(cls: Any) -> Mapping[str, Any]:
     """The types of a class's fields, resolved even if they are imported for type checkers only."""
     return typing.get_type_hints(cls, localns=_names_for_type_checkers(cls.__module__))
 
 
+@cache
 def _names_for_type_checkers(module: str) -> dict[str, Any]:
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     names: dict[str, Any] = {}
@@ -103,7 +106,11 @@ class Filler:
 
     def record(self, cls: type[T]) -> T:
         """A record with every field set, and none to its default."""
-        given = {name: self._of_field(cls, name, kind) for name, kind in hints(cls).items() if _is_given(cls, name)}
+        given = {
+            name: self._of_field(cls, name, kind)
+            for name, kind in hints(cast(Any, cls)).items()
+            if _is_given(cls, name)
+        }
         if dataclasses.is_dataclass(cls):
             for name, value in defaults(cls):
                 if name in given and given[name] == value and (cls, name) not in self._fixed:

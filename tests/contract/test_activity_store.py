@@ -43,4 +43,10 @@ def test_subscribers_are_counted_apart_from_their_project_and_each_other(activit
     }
     assert activity_store.subscriber_activity(PROJECT, "s2", HOUR, HOUR) == {}
     assert activity_store.subscriber_activity(OTHER_PROJECT, "s1", HOUR, HOUR) == {}
+    # When several are asked for at once, then each has its sum over the hours that are meant
+    both = [HOUR, HOUR + HOUR_MS]
+    assert set(activity_store.activity_at(PROJECT, ["s1", "s2", "s3"], both)) == {"s1", "s2"}
+    assert activity_store.activity_at(PROJECT, ["s2", "s3"], both) == {"s2": SubscriberActivity(delivered=1)}
+    assert activity_store.activity_at(PROJECT, ["s2"], [HOUR]) == {}
+    assert activity_store.activity_at(OTHER_PROJECT, ["s1"], both) == {}
     assert activity_store.activity(PROJECT, HOUR, HOUR) == {HOUR: Activity(accepted=3)}

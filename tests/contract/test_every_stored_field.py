@@ -50,7 +50,7 @@ from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.store import _items as hub_items
-from pushhub.hub.store import _scheduler_items
+from pushhub.hub.store import dynamodb_schedulers
 from pushhub.ironmq.model.alert_level import AlertLevels
 from pushhub.ironmq.model.project_alert import ProjectAlert
 from pushhub.ironmq.ports import PullMessage
@@ -63,12 +63,25 @@ from pushhub.notifications.ports import Connection, WakeUp
 from pushhub.notifications.store import _items as notification_items
 from pushhub.notifications.store import sqs_wakes
 from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.autoconfig import Autoconfig
+from pushhub.webhooks.model.connector import Connector
+from pushhub.webhooks.model.consumer import PollingConsumer
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.integration import AppIntegration
 from pushhub.webhooks.model.portal import PortalAccess
+from pushhub.webhooks.model.reading import Reader
 from pushhub.webhooks.model.task import Task
 from pushhub.webhooks.store import _items as webhooks_items
-from pushhub.webhooks.store import dynamodb_portal, dynamodb_tasks
+from pushhub.webhooks.store import (
+    dynamodb_autoconfigs,
+    dynamodb_connectors,
+    dynamodb_consumers,
+    dynamodb_integrations,
+    dynamodb_portal,
+    dynamodb_readers,
+    dynamodb_tasks,
+)
 
 SEEDS = range(40)
 """Enough for each alternative of a union, and each member of an enumeration, to occur."""
@@ -186,7 +199,7 @@ ROUND_TRIPS: dict[type, Callable[[Any], Any]] = {
     OpenRequest: lambda value: hub_items.decode_open_request(hub_items.encode_open_request(value)),
     RecordedAnswer: lambda value: hub_items.decode_answer(hub_items.encode_answer(value)),
     Notice: _notice,
-    Scheduler: lambda value: _scheduler_items.decode_scheduler(_scheduler_items.encode_scheduler(value)),
+    Scheduler: lambda value: dynamodb_schedulers.decode_scheduler(dynamodb_schedulers.encode_scheduler(value)),
     Commit: lambda value: notification_items.decode_commit(notification_items.encode_commit(value)),
     Backlog: lambda value: notification_items.decode_backlog(notification_items.encode_backlog(value)),
     Connection: _connection,
@@ -196,6 +209,11 @@ ROUND_TRIPS: dict[type, Callable[[Any], Any]] = {
     Application: _application,
     Endpoint: _endpoint,
     EventType: _event_type,
+    Autoconfig: lambda value: dynamodb_autoconfigs._decoded(dynamodb_autoconfigs._encoded(value)),
+    Connector: lambda value: dynamodb_connectors._decoded(dynamodb_connectors._encoded(value)),
+    AppIntegration: lambda value: dynamodb_integrations._decoded(dynamodb_integrations._encoded(value)),
+    PollingConsumer: lambda value: dynamodb_consumers.decode_consumer(dynamodb_consumers.encode_consumer(value)),
+    Reader: lambda value: dynamodb_readers.decode_reader(dynamodb_readers.encode_reader(value)),
     PortalAccess: lambda value: dynamodb_portal._decoded(dynamodb_portal._encoded(value)),
     Task: lambda value: dynamodb_tasks._decoded(dynamodb_tasks._encoded(value)),
 }

@@ -129,7 +129,11 @@ def test_an_integration_is_kept_whole(settings: HubSettings) -> None:
         settings.put_integration(PROJECT, stored)
 
 
-def test_schedulers_are_due_when_their_time_has_come(settings: HubSettings) -> None:
+@pytest.mark.parametrize("others", [0, 30])
+def test_schedulers_are_due_when_their_time_has_come(settings: HubSettings, others: int) -> None:
+    # Given few schedulers in all, or many that are not due yet
+    for number in range(others):
+        settings.put_scheduler(replace(SCHEDULER, scheduler_id=f"{number:024d}", next_at=NOW + 9_000))
     stored = settings.put_scheduler(SCHEDULER)
     other = replace(SCHEDULER, project=OTHER_PROJECT, scheduler_id="8" * 24, next_at=NOW + 1)
     settings.put_scheduler(other)
@@ -141,7 +145,7 @@ def test_schedulers_are_due_when_their_time_has_come(settings: HubSettings) -> N
     settings.put_scheduler(replace(stored, next_at=NOW + 100))
     assert [each.project for each in settings.due_schedulers(NOW + 1, 10)] == [OTHER_PROJECT]
     assert settings.scheduler(PROJECT, SCHEDULER.scheduler_id) == replace(stored, next_at=NOW + 100, version=2)
-    assert len(settings.schedulers(PROJECT)) == 1
+    assert len(settings.schedulers(PROJECT)) == 1 + others
     with pytest.raises(Conflict):
         settings.put_scheduler(stored)
 

@@ -12,22 +12,58 @@ from tests.cloud import aws_services as aws
 from tests.contract.both import both
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
-from tests.fakes.webhook_tasks import FakePortalFrames, FakePortalTokens, FakeTasks, FakeToldCounts
+from tests.fakes.webhook_tasks import (
+    FakeAppIntegrations,
+    FakeAutoconfigs,
+    FakeConnectors,
+    FakePortalFrames,
+    FakePortalTokens,
+    FakeTasks,
+    FakeToldCounts,
+)
+from tests.fakes.webhooks import FakeConsumers, FakeReaders
 
 from pushhub.base.errors import Conflict
+from pushhub.engine.model.reach import Reach
+from pushhub.webhooks.applications.connectors import ConnectorStore
+from pushhub.webhooks.applications.integrations import AppIntegrationStore
 from pushhub.webhooks.applications.portal import PortalFrames, PortalTokens
+from pushhub.webhooks.endpoints.autoconfigs import AutoconfigStore
+from pushhub.webhooks.messages.consumers import ConsumerStore
+from pushhub.webhooks.model.autoconfig import Autoconfig
+from pushhub.webhooks.model.connector import Connector, ConnectorFields, ConnectorKind, ConnectorProduct
+from pushhub.webhooks.model.consumer import PollingConsumer
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import IdPrefix, new_id
+from pushhub.webhooks.model.integration import AppIntegration, AppIntegrationFields
 from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.model.portal_frame import PortalFrame
+from pushhub.webhooks.model.reading import Reader
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.operational.operational import ToldCounts
+from pushhub.webhooks.ports import UidTaken
 from pushhub.webhooks.resending.tasks import TaskStore
+from pushhub.webhooks.store.dynamodb_autoconfigs import DynamoDBAutoconfigs
+from pushhub.webhooks.store.dynamodb_connectors import DynamoDBConnectors
+from pushhub.webhooks.store.dynamodb_consumers import DynamoDBConsumers
+from pushhub.webhooks.store.dynamodb_integrations import DynamoDBAppIntegrations
 from pushhub.webhooks.store.dynamodb_portal import DynamoDBPortalTokens
 from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
+from pushhub.webhooks.store.dynamodb_readers import DynamoDBReaders
 from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks, DynamoDBToldCounts
+from pushhub.webhooks.streams.reading import Readers
 
 APP = new_id(IdPrefix.APPLICATION, NOW)
+A_SINK = Endpoint(
+    project=PROJECT,
+    app_id=APP,
+    endpoint_id="",
+    fields=EndpointFields(url="s3://eu-west-1/000000000000/orders"),
+    reach=Reach.PROJECT,
+    created_at=NOW,
+    updated_at=NOW,
+)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
@@ -106,11 +142,150 @@ def test_a_token_is_kept_whole_listed_and_removed(tokens: PortalTokens) -> None:
 
 def test_a_token_that_was_taken_back_does_not_come_back_by_being_shortened(tokens: PortalTokens) -> None:
     tokens.put_access(access())
-    tokens.shorten_access(access(expires_at=NOW + 1))
+    tokens.change_access(access(expires_at=NOW + 1))
     assert tokens.access(PROJECT, APP, "d1") == access(expires_at=NOW + 1)
     tokens.remove_accesses([access()])
-    tokens.shorten_access(access())
+    tokens.change_access(access())
     assert tokens.access(PROJECT, APP, "d1") is None
+
+
+integration_store = both(FakeAppIntegrations, DynamoDBAppIntegrations, aws.WEBHOOKS_TABLE)
+
+
+def integration(at: int = NOW, **changes: object) -> AppIntegration:
+    fields = AppIntegrationFields(name="Order desk", flags=("beta", "b"))
+    made = AppIntegration(
+        project=PROJECT,
+        app_id=APP,
+        integration_id=new_id(IdPrefix.INTEGRATION, at),
+        fields=fields,
+        created_at=at,
+        updated_at=at + 1,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_an_integration_is_kept_whole_listed_changed_and_deleted(integration_store: AppIntegrationStore) -> None:
+    store, kept = integration_store, [integration(NOW + 1_000 * each) for each in range(3)]
+    for each in (*kept, integration(project=OTHER_PROJECT), integration(app_id=new_id(IdPrefix.APPLICATION, NOW))):
+        store.put_integration(each)
+    assert store.integration(PROJECT, APP, kept[0].integration_id) == kept[0]
+    assert list(store.integrations(PROJECT, APP, KeyRange())) == kept
+    assert list(store.integrations(PROJECT, APP, KeyRange(above=kept[0].integration_id, up=False))) == kept[:0:-1]
+    assert list(store.integrations(PROJECT, APP, KeyRange(above="x", below="a"))) == []
+    other = replace(kept[1], fields=AppIntegrationFields(name="Two"), updated_at=NOW + 9)
+    assert store.change_integration(other)
+    assert store.integration(PROJECT, APP, other.integration_id) == other
+    # One that is gone stays gone
+    store.delete_integration(other)
+    assert not store.change_integration(other)
+    assert store.integration(PROJECT, APP, other.integration_id) is None
+
+
+connector_store = both(FakeConnectors, DynamoDBConnectors, aws.WEBHOOKS_TABLE)
+
+
+def connector(at: int = NOW, uid: str | None = None, project: str = PROJECT) -> Connector:
+    fields = ConnectorFields(
+        name="Chat ☃",
+        uid=uid,
+        kind=ConnectorKind.SLACK,
+        logo="https://a.example/logo.png",
+        description="d",
+        instructions="i",
+        event_types=("a.b",),
+        code="function handler(webhook) { return webhook }",
+        flags=("beta",),
+        product=ConnectorProduct.STREAM,
+    )
+    named = new_id(IdPrefix.CONNECTOR, at)
+    times = {"created_at": at, "updated_at": at + 1, "code_updated_at": at + 2}
+    return Connector(project=project, connector_id=named, fields=fields, **times)
+
+
+def test_a_connector_is_kept_whole_listed_changed_and_deleted(connector_store: ConnectorStore) -> None:
+    store = connector_store
+    first, second = (store.put_connector(connector(NOW + 1_000 * each)) for each in range(2))
+    store.put_connector(connector(project=OTHER_PROJECT))
+    assert (first.version, store.connector(PROJECT, first.connector_id)) == (1, first)
+    assert list(store.connectors(PROJECT, KeyRange())) == [first, second]
+    assert list(store.connectors(PROJECT, KeyRange(above=first.connector_id, up=False))) == [second]
+    assert list(store.connectors(PROJECT, KeyRange(above="x", below="a"))) == []
+    changed = store.put_connector(replace(first, fields=replace(first.fields, name="Two"), updated_at=NOW + 9))
+    assert store.connector(PROJECT, first.connector_id) == changed
+    # What has changed meanwhile is not overwritten, and one that is gone stays gone
+    with pytest.raises(Conflict):
+        store.put_connector(first)
+    store.delete_connector(changed)
+    store.delete_connector(changed)
+    with pytest.raises(Conflict):
+        store.put_connector(changed)
+    assert store.connector(PROJECT, first.connector_id) is None
+
+
+def test_a_connectors_uid_is_its_own_until_it_is_deleted(connector_store: ConnectorStore) -> None:
+    store = connector_store
+    first = store.put_connector(connector(uid="chat"))
+    assert store.connector(PROJECT, "chat") == first
+    with pytest.raises(UidTaken):
+        store.put_connector(connector(NOW + 1_000, uid="chat"))
+    store.put_connector(connector(uid="chat", project=OTHER_PROJECT))
+    changed = store.put_connector(replace(first, updated_at=NOW + 9))
+    assert store.connector(PROJECT, "chat") == changed
+    store.delete_connector(changed)
+    assert store.connector(PROJECT, "chat") is None
+    second = store.put_connector(connector(NOW + 1_000, uid="chat"))
+    # Whoever deletes the first again takes nothing from the second
+    store.delete_connector(changed)
+    assert store.connector(PROJECT, "chat") == second
+
+
+autoconfig_store = both(FakeAutoconfigs, DynamoDBAutoconfigs, aws.WEBHOOKS_TABLE)
+
+
+def test_an_autoconfiguration_is_kept_whole_and_deleted(autoconfig_store: AutoconfigStore) -> None:
+    store, named = autoconfig_store, new_id(IdPrefix.AUTOCONFIG, NOW)
+    first = Autoconfig(project=PROJECT, app_id=APP, autoconfig_id=named, created_at=NOW)
+    bound = replace(first, endpoint_id="ep_x")
+    for each in (first, bound, replace(first, project=OTHER_PROJECT)):
+        store.put_autoconfig(each)
+    assert store.autoconfig(PROJECT, APP, named) == bound
+    store.delete_autoconfig(first)
+    store.delete_autoconfig(first)
+    assert store.autoconfig(PROJECT, APP, named) is None
+    assert store.autoconfig(OTHER_PROJECT, APP, named) is not None
+
+
+consumer_store = both(FakeConsumers, DynamoDBConsumers, aws.WEBHOOKS_TABLE)
+
+
+def test_a_consumer_is_changed_by_one_at_a_time(consumer_store: ConsumerStore) -> None:
+    store, endpoint = consumer_store, replace(A_SINK, endpoint_id=new_id(IdPrefix.ENDPOINT, NOW))
+    assert store.consumer(endpoint, "c") is None
+    first = store.put_consumer(endpoint, "c", PollingConsumer(position="1"))
+    leased = store.put_consumer(endpoint, "c", first.leased(("2", "3"), NOW))
+    assert store.consumer(endpoint, "c") == leased
+    with pytest.raises(Conflict):
+        store.put_consumer(endpoint, "c", first.moved("9"))
+    assert store.consumer(endpoint, "c") == leased
+    assert store.consumer(endpoint, "d") is None
+    assert store.consumer(replace(endpoint, project=OTHER_PROJECT), "c") is None
+
+
+reader_store = both(FakeReaders, DynamoDBReaders, aws.WEBHOOKS_TABLE)
+
+
+def test_where_a_sink_is_is_changed_by_one_at_a_time(reader_store: Readers) -> None:
+    store, sink = reader_store, replace(A_SINK, endpoint_id=new_id(IdPrefix.ENDPOINT, NOW))
+    assert store.reader(sink) is None
+    first = store.put_reader(sink, Reader(position="1"))
+    begun = store.put_reader(sink, first.begun("2", NOW))
+    assert store.reader(sink) == begun
+    assert (begun.planned, begun.version) == ("2", 2)
+    with pytest.raises(Conflict):
+        store.put_reader(sink, first.failed("no", NOW))
+    assert store.reader(sink) == begun
+    assert store.reader(replace(sink, project=OTHER_PROJECT)) is None
 
 
 def test_a_task_is_kept_whole_and_changed_by_one_at_a_time(tasks: TaskStore) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,7 +16,7 @@ from tests.contract.both import both
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import FakeVault, credentials
-from tests.fakes.webhooks import FakeIdempotencyKeys, FakeWebhooksLogs, FakeWebhooksSettings
+from tests.fakes.webhooks import FakeArrivalCounts, FakeIdempotencyKeys, FakeWebhooksLogs, FakeWebhooksSettings
 
 from pushhub.base.errors import Conflict
 from pushhub.base.gates import NO_PROOF, Proof
@@ -24,6 +26,7 @@ from pushhub.cloud.vault import KmsVault
 from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.messages.ports import IdempotencyKeys, KeyBusy, KeyReused
 from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.arrival import Turned, TurnedAway
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
@@ -32,13 +35,17 @@ from pushhub.webhooks.model.ids import IdPrefix, new_id
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.model.redaction import Redaction
+from pushhub.webhooks.model.source import Source, TokenDigest
 from pushhub.webhooks.ports import KeptAnswer, RequestKey, UidTaken
+from pushhub.webhooks.sources.arrivals import ArrivalCounts
+from pushhub.webhooks.store.dynamodb_arrivals import DynamoDBArrivalCounts
 from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
 from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
 settings = both(FakeWebhooksSettings, partial(DynamoDBWebhooksSettings, credentials=credentials()), aws.WEBHOOKS_TABLE)
 keys = both(FakeIdempotencyKeys, DynamoDBIdempotencyKeys, aws.WEBHOOKS_TABLE)
+arrivals = both(FakeArrivalCounts, DynamoDBArrivalCounts, aws.WEBHOOKS_TABLE)
 logs = both(FakeWebhooksLogs, DynamoDBWebhooksLogs, aws.WEBHOOKS_TABLE)
 
 
@@ -90,6 +97,51 @@ FULL = EndpointFields(
     version=3,
     cloud_events=CloudEvents(mode=Mode.STRUCTURED, consent=True, callback=True),
 )
+
+
+def source(number: int = 0, **fields: Any) -> Application:
+    taken = Source(
+        kind="generic-webhook",
+        scheme=PRESETS["stripe"],
+        verified=True,
+        tokens=(TokenDigest("0a"), TokenDigest("0b", NOW)),
+        sealed=b"\x00sealed",
+    )
+    return replace(application(number, **fields), app_id=new_id(IdPrefix.SOURCE, NOW + 10 * number), source=taken)
+
+
+def test_sources_are_applications_with_uids_of_their_own(settings: Any) -> None:
+    app = settings.put_application(application(uid="same"), None)
+    taking = settings.put_application(source(uid="same"), None)
+    assert settings.application(PROJECT, "same") == app
+    assert settings.source(PROJECT, "same") == settings.source(PROJECT, taking.app_id) == taking
+    assert settings.application(PROJECT, taking.app_id) == taking
+    assert settings.source(PROJECT, app.app_id) is None
+    assert settings.source(OTHER_PROJECT, taking.app_id) is None
+    with pytest.raises(UidTaken):
+        settings.put_application(source(1, uid="same"), None)
+    # Both are in one list, sources behind applications
+    assert [*settings.applications(PROJECT, KeyRange(above=IdPrefix.SOURCE))] == [taking]
+    assert [*settings.applications(PROJECT, KeyRange(below=IdPrefix.SOURCE))] == [app]
+    # A source has endpoints like any application, and its uid is free when it is gone
+    settings.put_endpoint(endpoint(taking), None)
+    assert settings.source(PROJECT, "same").endpoints == 1
+    assert settings.delete_application(taking)
+    assert settings.source(PROJECT, "same") is None
+    assert settings.application(PROJECT, "same") == app
+    settings.put_application(source(1, uid="same"), None)
+
+
+def test_what_is_turned_away_is_counted_by_day_and_reason(arrivals: ArrivalCounts) -> None:
+    first, last = Turned(why="forged", at=NOW, address="192.0.2.1", agent="é"), Turned(why="old", at=NOW + 1)
+    for day, turned in ((1, first), (2, first), (2, first), (2, last), (10, last)):
+        arrivals.count(PROJECT, "src_a", day, turned)
+    arrivals.count(PROJECT, "src_b", 2, first)
+    assert [*arrivals.counts(PROJECT, "src_a", 2)] == [
+        TurnedAway(day=10, counts={"old": 1}, last=last),
+        TurnedAway(day=2, counts={"forged": 2, "old": 1}, last=last),
+    ]
+    assert [*arrivals.counts(OTHER_PROJECT, "src_a", 0)] == []
 
 
 def test_an_application_is_found_by_id_and_uid_with_all_its_fields(settings: Any) -> None:
@@ -192,6 +244,65 @@ def test_a_deleted_endpoint_is_kept_for_the_record_without_its_secrets(settings:
     settings.put_endpoint(endpoint(app, 1, uid="shop"), None)
     with pytest.raises(Conflict):
         settings.delete_endpoint(first)
+
+
+def test_an_applications_endpoints_go_with_it(settings: Any) -> None:
+    # Given an application with endpoints, and another one with one
+    app, other = (settings.put_application(application(each), None) for each in range(2))
+    gone = [settings.put_endpoint(endpoint(app, each), None) for each in range(3)]
+    settings.put_endpoint(endpoint(other, uid="shop"), None)
+    # When it is deleted, then of its endpoints only the record is kept
+    assert settings.delete_application(app)
+    assert list(settings.endpoints(PROJECT, app.app_id, KeyRange())) == []
+    for each in gone:
+        kept = settings.deleted_endpoint(PROJECT, app.app_id, each.endpoint_id)
+        assert kept == replace(each, deleted=True, sealed=b"", credentials=b"", headers={})
+    # And the other application has its own
+    assert settings.endpoint(PROJECT, other.app_id, "shop") is not None
+
+
+@pytest.mark.parametrize("gone", ["endpoint", "application"])
+def test_no_item_keeps_code_or_variables_of_what_is_deleted(gone: str) -> None:
+    # Given an endpoint with a transformation, as it is sealed
+    marked = b"code and variables"
+    with aws.dynamodb() as client:
+        store = DynamoDBWebhooksSettings(client, aws.WEBHOOKS_TABLE, FakeClock(), credentials())
+        app = store.put_application(application(), None)
+        first = replace(endpoint(app, uid="shop"), transforms=True, transformation=marked)
+        stored = store.put_endpoint(first, None)
+
+        def places() -> list[str]:
+            items = [each for name in client.list_tables()["TableNames"] for each in all_of(client, name)]
+            return [each["sk"]["S"] for each in items if {marked, b64encode(marked)} & {*leaves(each)}]
+
+        assert places() == [f"EP#{first.endpoint_id}"]
+        # When it is deleted, or its application is, then none of it is in any item of any table
+        if gone == "endpoint":
+            store.delete_endpoint(stored)
+        else:
+            store.delete_application(app)
+        assert places() == []
+
+
+def all_of(client: Any, name: str) -> list[dict[str, Any]]:
+    """The items of a small table."""
+    return list(client.scan(TableName=name)["Items"])
+
+
+def leaves(value: Any) -> Iterator[bytes]:
+    """Every text in an item, also those in JSON, as bytes."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from leaves(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from leaves(each)
+    elif isinstance(value, bytes):
+        yield value
+    elif isinstance(value, str):
+        yield value.encode()
+        if value.startswith(("{", "[")):
+            yield from leaves(json.loads(value))
 
 
 def test_event_types_are_kept_by_name(settings: Any) -> None:

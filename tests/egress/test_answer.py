@@ -42,7 +42,7 @@ def outcome(answer: bytes, at_once: int) -> object:
         return type(error)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map(lambda drawn: HEAD + b"".join(drawn)))
 def test_bytes_one_by_one_are_read_as_they_are_all_at_once(answer: bytes) -> None:
     assert outcome(answer, 1) == outcome(answer, 100_000)

@@ -258,7 +258,7 @@ def fuzzed() -> Iterator[HostileEndpoint]:
         yield started
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     head=st.one_of(
         st.binary(max_size=200),

@@ -261,5 +261,5 @@ class Notifications(RuleBasedStateMachine):
 
 TestNotifications = Notifications.TestCase
 TestNotifications.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -3,7 +3,7 @@
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
-from tests.fakes.faults import Crash, Fault, FaultPlan, faulty
+from tests.fakes.faults import Crash, Fault, FaultPlan, each_strike, faulty
 from tests.fakes.message_store import FakeMessageStore
 from tests.fakes.pull_store import FakePullStore
 from tests.fakes.schedule import FakeSchedule, FakeShardRuns
@@ -24,5 +24,6 @@ __all__ = [
     "Fault",
     "FaultPlan",
     "Reply",
+    "each_strike",
     "faulty",
 ]

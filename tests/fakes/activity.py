@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pushhub.engine.model.activity import Activity, SubscriberActivity
@@ -45,6 +46,17 @@ class FakeActivity:
             for (project, subscriber, hour), activity in self._at.items()
             if (project, subscriber) == (project_id, subscriber_id) and first <= hour <= last
         }
+
+    def activity_at(
+        self, project_id: str, subscriber_ids: Sequence[str], hours: Sequence[int]
+    ) -> dict[str, SubscriberActivity]:
+        """See the port."""
+        asked = [(project_id, each, hour) for each in subscriber_ids for hour in hours]
+        found: dict[str, SubscriberActivity] = {}
+        for key in asked:
+            if key in self._at:
+                found[key[1]] = found.get(key[1], SubscriberActivity()) + self._at[key]
+        return found
 
 
 class FakeReports:

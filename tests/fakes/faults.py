@@ -12,13 +12,16 @@ call and fault::
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any, TypeVar, cast
 
 from pushhub.base.errors import Unavailable
 
-__all__ = ["Crash", "Fault", "FaultPlan", "faulty"]
+__all__ = ["Crash", "Fault", "FaultPlan", "each_strike", "faulty"]
 
 P = TypeVar("P")
 
@@ -38,6 +41,19 @@ class Fault(Enum):
     """The process dies before the call took effect."""
     CRASHES_AFTER = "crashes_after"
     """The process dies after the call took effect."""
+
+
+READS = frozenset(
+    {
+        *("bodies.get", "config.noted_changes", "config.project", "config.queue", "messages.deliveries"),
+        *("messages.messages", "schedule.due", "schedule.positions", "settings.mapping", "settings.mappings"),
+        *("settings.parameters", "subscribers.backlog", "subscribers.listed_backlogs", "subscribers.slow"),
+    }
+)
+"""Calls without effect: for them it is one fault whether it strikes before or after they took it."""
+
+EQUAL = 4
+"""Of calls of one name that are made from the same lines, so many are struck."""
 
 
 class FaultPlan:
@@ -114,3 +130,35 @@ def faulty(port: P, name: str, plan: FaultPlan) -> P:
         plan: What goes wrong and when.
     """
     return cast(P, _Faulty(port, name, plan))
+
+
+class _Learned(FaultPlan):
+    """Plans nothing, and notes from which lines each call was made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[int] = []
+
+    def next_fault(self, call: str) -> Fault | None:
+        frame, lines = sys._getframe(1), []
+        while frame is not None:
+            if "/pushhub/" in frame.f_code.co_filename:
+                lines.append((frame.f_code, frame.f_lineno))
+            frame = frame.f_back  # type: ignore[assignment]
+        self.lines.append(hash(tuple(lines)))
+        return super().next_fault(call)
+
+
+def each_strike(play: Callable[[FaultPlan], object]) -> Iterator[tuple[Fault, int]]:
+    """Every fault of every call that a play makes, as arguments of a plan; all plays make the same calls.
+
+    Of equal calls that are made from the same lines the first :data:`EQUAL` are struck.
+    """
+    learned = _Learned()
+    play(learned)
+    seen = Counter[tuple[str, int]]()
+    for number, call in enumerate(zip(learned.calls, learned.lines, strict=True), start=1):
+        seen[call] += 1
+        if seen[call] <= EQUAL:
+            faults = (Fault.FAILS, Fault.CRASHES_BEFORE) if call[0] in READS else Fault
+            yield from ((fault, number) for fault in faults)

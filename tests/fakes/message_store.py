@@ -73,7 +73,14 @@ class FakeMessageStore:
             return message, [each for place, each in sorted(self._deliveries.items()) if place[:3] == key]
 
     def listed(
-        self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
+        self,
+        project_id: str,
+        queue_uid: str,
+        *,
+        above: str | None = None,
+        below: str | None = None,
+        up: bool = True,
+        wanted: int | None = None,
     ) -> Iterator[Message]:
         with self._lock:
             found = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pushhub.base.errors import Invalid
+from pushhub.base.errors import Invalid, Unavailable
 from pushhub.engine.model.past import PastPage, PastQuery, PastState, event
 
 __all__ = ["FakePastRecords", "FakePastSearches"]
@@ -17,20 +17,24 @@ class FakePastRecords:
     Attributes:
         records: The records of all projects.
         running: How many looks find the search still running.
+        down: Whether it cannot be reached.
     """
 
     def __init__(self) -> None:
         self.records: list[Mapping[str, Any]] = []
         self.running = 0
+        self.down = False
 
     def check(self) -> None:
         pass
 
     def start(self, query: PastQuery, search_id: str) -> str:
+        self._reached()
         return f"run-{query.project}-{search_id}"
 
     def look(self, query: PastQuery, run: str, after: str | None) -> PastPage:
         assert run.startswith(f"run-{query.project}-")
+        self._reached()
         if self.running:
             self.running -= 1
             return PastPage(state=PastState.RUNNING, scanned_bytes=10)
@@ -47,6 +51,10 @@ class FakePastRecords:
             scanned_bytes=20,
             hours_left=0,
         )
+
+    def _reached(self) -> None:
+        if self.down:
+            raise Unavailable("athena:StartQueryExecution", "EndpointConnectionError")
 
 
 class FakePastSearches:

@@ -27,7 +27,9 @@ from tests.fakes.notification_stores import (
 )
 from tests.fakes.past import FakePastRecords, FakePastSearches
 from tests.fakes.pull_store import FakePullStore
+from tests.fakes.roles import FakeRoles
 from tests.fakes.schedule import FakeSchedule, FakeShardRuns
+from tests.fakes.scripts import FakeScripts
 from tests.fakes.search import FakeSearchIndex
 from tests.fakes.sender import FakeSender
 from tests.fakes.sockets import FakeSockets
@@ -37,6 +39,9 @@ from tests.fakes.tokens import FakeEndNotes, FakeTokens
 from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
 from tests.fakes.webhook_tasks import (
+    FakeAppIntegrations,
+    FakeAutoconfigs,
+    FakeConnectors,
     FakePlaces,
     FakePortalFrames,
     FakePortalTokens,
@@ -44,7 +49,14 @@ from tests.fakes.webhook_tasks import (
     FakeTasks,
     FakeToldCounts,
 )
-from tests.fakes.webhooks import FakeIdempotencyKeys, FakeWebhooksLogs, FakeWebhooksSettings
+from tests.fakes.webhooks import (
+    FakeArrivalCounts,
+    FakeConsumers,
+    FakeIdempotencyKeys,
+    FakeReaders,
+    FakeWebhooksLogs,
+    FakeWebhooksSettings,
+)
 from tests.fakes.work_queue import FakeWorkQueue
 
 from pushhub.base.errors import Unavailable
@@ -90,6 +102,8 @@ STRUCK = {
     "applications": "applications",
     "idempotency_keys": "idempotency_keys",
     "message_log": "message_log",
+    "readers": "readers",
+    "consumers": "consumers",
 }
 """Ports that faults can strike, and their names in a plan."""
 
@@ -146,6 +160,10 @@ class FakePorts:
         # The emulator's address of an API is none that anybody can call.
         self.own_addresses = (BASE_URL, "http://feed0001.execute-api.127.0.0.1:4577", "https://api.example")
         self.queue_descendants = DESCENDANTS
+        self.account = "999999999999"
+        self.own_roles: tuple[str, ...] = ()
+        self.roles = FakeRoles(self.clock)
+        self.assume_role = self.roles
         self.project_quota = 0
         self.tells_first_successes = True
         self.check_url: Callable[[str, Sequence[str]], str | None] = lambda url, allowed: None
@@ -179,6 +197,7 @@ class FakePorts:
         self.set_aside: Callable[[str], None] = self.put_aside.append
         self.set_aside_queues: tuple[str, ...] = ("https://sqs/hub-PushDeadLetters", "https://sqs/hub-DispatchFailures")
         self.crowded_queues: tuple[str, ...] = ("https://sqs/hub-RetryQueue",)
+        self.brisk_queues: tuple[str, ...] = ("https://sqs/hub-PushQueue",)
         self.levels: dict[str, QueueLevel] = {}
         self.queue_level: Callable[[str], QueueLevel] = lambda each: self.levels.get(each, QueueLevel(0, 0))
         self.settings = self.schedulers = FakeHubSettings()
@@ -197,16 +216,30 @@ class FakePorts:
         self.idempotency_keys = FakeIdempotencyKeys()
         self.vault = FakeVault()
         self.portal_tokens = FakePortalTokens()
+        self.integration_store = FakeAppIntegrations()
+        self.autoconfig_store = FakeAutoconfigs()
+        self.connector_store = FakeConnectors()
         self.portal_frames = FakePortalFrames()
         self.task_store = FakeTasks()
         self.task_runs = FakeTaskRuns()
         self.told_counts = FakeToldCounts()
+        self.scripts = FakeScripts()
+        self.arrival_counts = FakeArrivalCounts()
         self.places = FakePlaces()
+        self.readers = FakeReaders()
+        self.consumers = FakeConsumers()
         self.end_notes = FakeEndNotes()
         self.scheme_end_notes = FakeEndNotes()
         self.end_notes_of: dict[str, FakeEndNotes] = {}
         self.message_log = FakeWebhooksLogs()
         self.idempotency_ms = 12 * 3_600_000
+
+    @property
+    def sign(self) -> Any:
+        """The SDK's own signer: it asks nobody."""
+        from pushhub.sinks.store.signature_v4 import sign  # noqa: PLC0415 (few tests sign)
+
+        return sign
 
     def ends_of(self, protocol: str) -> FakeEndNotes:
         """Ends of certificates of a protocol's subscribers."""
@@ -241,7 +274,7 @@ class FakePorts:
         """One key."""
         return [b"s" * 32]
 
-    def made(self) -> Sequence[bytes]:
+    def signing(self) -> Sequence[bytes]:
         """The same one."""
         return self.secrets()
 

@@ -8,12 +8,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict
+from pushhub.webhooks.model.autoconfig import Autoconfig
+from pushhub.webhooks.model.connector import Connector
+from pushhub.webhooks.model.integration import AppIntegration
 from pushhub.webhooks.model.page import KeyRange, taken
 from pushhub.webhooks.model.portal import PortalAccess
 from pushhub.webhooks.model.portal_frame import PortalFrame
 from pushhub.webhooks.model.task import Task, TaskStatus
+from pushhub.webhooks.ports import UidTaken
 
-__all__ = ["FakePlaces", "FakePortalTokens", "FakeTaskRuns", "FakeTasks", "FakeToldCounts"]
+__all__ = [
+    "FakeAppIntegrations",
+    "FakeAutoconfigs",
+    "FakeConnectors",
+    "FakePlaces",
+    "FakePortalTokens",
+    "FakeTaskRuns",
+    "FakeTasks",
+    "FakeToldCounts",
+]
 
 
 class FakePortalTokens:
@@ -26,7 +39,7 @@ class FakePortalTokens:
         """See the port."""
         self._accesses[_key(access)] = access
 
-    def shorten_access(self, access: PortalAccess) -> None:
+    def change_access(self, access: PortalAccess) -> None:
         """See the port."""
         if _key(access) in self._accesses:
             self._accesses[_key(access)] = access
@@ -43,6 +56,88 @@ class FakePortalTokens:
         """See the port."""
         for each in accesses:
             self._accesses.pop(_key(each), None)
+
+
+class FakeAppIntegrations:
+    """Keeps integrations in a dictionary."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str, str], AppIntegration] = {}
+
+    def integration(self, project_id: str, app_id: str, integration_id: str) -> AppIntegration | None:
+        """See the port."""
+        return self._kept.get((project_id, app_id, integration_id))
+
+    def integrations(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[AppIntegration]:
+        """See the port."""
+        found = [each for key, each in self._kept.items() if key[:2] == (project_id, app_id)]
+        return iter(taken(found, lambda each: each.integration_id, span))
+
+    def put_integration(self, integration: AppIntegration) -> None:
+        """See the port."""
+        self._kept[integration.project, integration.app_id, integration.integration_id] = integration
+
+    def change_integration(self, integration: AppIntegration) -> bool:
+        """See the port."""
+        there = self.integration(integration.project, integration.app_id, integration.integration_id) is not None
+        if there:
+            self.put_integration(integration)
+        return there
+
+    def delete_integration(self, integration: AppIntegration) -> None:
+        """See the port."""
+        self._kept.pop((integration.project, integration.app_id, integration.integration_id), None)
+
+
+class FakeConnectors:
+    """Keeps connectors in a dictionary."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Connector] = {}
+
+    def connector(self, project_id: str, name: str) -> Connector | None:
+        """See the port."""
+        of_project = [each for key, each in self._kept.items() if key[0] == project_id]
+        return next((each for each in of_project if name in (each.connector_id, each.fields.uid)), None)
+
+    def connectors(self, project_id: str, span: KeyRange) -> Iterator[Connector]:
+        """See the port."""
+        of_project = [each for key, each in self._kept.items() if key[0] == project_id]
+        return iter(taken(of_project, lambda each: each.connector_id, span))
+
+    def put_connector(self, connector: Connector) -> Connector:
+        """See the port."""
+        key, uid = (connector.project, connector.connector_id), connector.fields.uid
+        there = self._kept.get(key)
+        if (there.version if there else 0) != connector.version:
+            raise Conflict("it changed")
+        if there is None and uid is not None and self.connector(connector.project, uid) is not None:
+            raise UidTaken
+        self._kept[key] = replace(connector, version=connector.version + 1)
+        return self._kept[key]
+
+    def delete_connector(self, connector: Connector) -> None:
+        """See the port."""
+        self._kept.pop((connector.project, connector.connector_id), None)
+
+
+class FakeAutoconfigs:
+    """Keeps autoconfigurations in a dictionary."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str, str], Autoconfig] = {}
+
+    def autoconfig(self, project_id: str, app_id: str, autoconfig_id: str) -> Autoconfig | None:
+        """See the port."""
+        return self._kept.get((project_id, app_id, autoconfig_id))
+
+    def put_autoconfig(self, autoconfig: Autoconfig) -> None:
+        """See the port."""
+        self._kept[autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id] = autoconfig
+
+    def delete_autoconfig(self, autoconfig: Autoconfig) -> None:
+        """See the port."""
+        self._kept.pop((autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id), None)
 
 
 class FakePortalFrames:

@@ -9,19 +9,34 @@ from dataclasses import replace
 from tests.fakes.credentials import credentials
 
 from pushhub.base.errors import Conflict
-from pushhub.webhooks.endpoints.credentials import sealed
+from pushhub.webhooks.endpoints.credentials import sealed, without_secrets
 from pushhub.webhooks.messages.ports import KeyBusy, KeyReused
 from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.arrival import Turned, TurnedAway
 from pushhub.webhooks.model.attempt import LoggedAttempt
+from pushhub.webhooks.model.consumer import PollingConsumer
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import KeyRange, taken
+from pushhub.webhooks.model.reading import Reader
 from pushhub.webhooks.ports import KeptAnswer, RequestKey, UidTaken
 
-__all__ = ["FakeIdempotencyKeys", "FakeWebhooksLogs", "FakeWebhooksSettings"]
+__all__ = [
+    "FakeArrivalCounts",
+    "FakeConsumers",
+    "FakeIdempotencyKeys",
+    "FakeReaders",
+    "FakeWebhooksLogs",
+    "FakeWebhooksSettings",
+]
 
 _Key = tuple[str, ...]
+
+
+def _uid_of_application(each: Application) -> str | None:
+    """The uid by which an application is found; sources and streams have uids of their own."""
+    return None if each.source or each.is_stream else each.uid
 
 
 class FakeWebhooksSettings:
@@ -38,6 +53,16 @@ class FakeWebhooksSettings:
     def application(self, project_id: str, name: str) -> Application | None:
         """See the port."""
         of_project = [each for key, each in self._applications.items() if key[0] == project_id]
+        return next((each for each in of_project if name in (each.app_id, _uid_of_application(each))), None)
+
+    def source(self, project_id: str, name: str) -> Application | None:
+        """See the port."""
+        of_project = [each for key, each in self._applications.items() if key[0] == project_id and each.source]
+        return next((each for each in of_project if name in (each.app_id, each.uid)), None)
+
+    def stream(self, project_id: str, name: str) -> Application | None:
+        """See the port."""
+        of_project = [each for key, each in self._applications.items() if key[0] == project_id and each.is_stream]
         return next((each for each in of_project if name in (each.app_id, each.uid)), None)
 
     def applications(self, project_id: str, span: KeyRange) -> Iterator[Application]:
@@ -50,7 +75,9 @@ class FakeWebhooksSettings:
         with self._lock:
             key = (application.project, application.app_id)
             stored = self._applications.get(key)
-            self._check_uid(application.uid, application.app_id, self.application, application.project)
+            find = self.source if application.source else self.application
+            find = self.stream if application.is_stream else find
+            self._check_uid(application.uid, application.app_id, find, application.project)
             if (stored.version if stored else 0) != application.version or (before is None) != (stored is None):
                 raise Conflict("it changed")
             endpoints = stored.endpoints if stored else 0
@@ -60,6 +87,8 @@ class FakeWebhooksSettings:
 
     def delete_application(self, application: Application) -> bool:
         """See the port."""
+        for each in list(self.endpoints(application.project, application.app_id, KeyRange())):
+            self.delete_endpoint(each)
         return self._applications.pop((application.project, application.app_id), None) is not None
 
     def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
@@ -94,7 +123,7 @@ class FakeWebhooksSettings:
                 raise Conflict("it changed")
             self._count(endpoint)
             del self._endpoints[key]
-            self._deleted[key] = replace(endpoint, deleted=True, sealed=b"", credentials=b"", headers={})
+            self._deleted[key] = replace(without_secrets(endpoint), deleted=True, sealed=b"")
 
     def disabled(self, project_id: str) -> Iterator[Endpoint]:
         """See the port."""
@@ -146,6 +175,69 @@ class FakeWebhooksSettings:
             raise UidTaken
 
 
+class FakeConsumers:
+    """Implements :class:`pushhub.webhooks.messages.consumers.ConsumerStore`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._consumers: dict[tuple[str, str, str, str], PollingConsumer] = {}
+
+    def consumer(self, endpoint: Endpoint, name: str) -> PollingConsumer | None:
+        """See the port."""
+        return self._consumers.get((endpoint.project, endpoint.app_id, endpoint.endpoint_id, name))
+
+    def put_consumer(self, endpoint: Endpoint, name: str, consumer: PollingConsumer) -> PollingConsumer:
+        """See the port."""
+        with self._lock:
+            stored = self.consumer(endpoint, name)
+            if (stored.version if stored else 0) != consumer.version:
+                raise Conflict
+            raised = replace(consumer, version=consumer.version + 1)
+            self._consumers[endpoint.project, endpoint.app_id, endpoint.endpoint_id, name] = raised
+            return raised
+
+
+class FakeReaders:
+    """Keeps in a dictionary where the sinks of streams are."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readers: dict[_Key, Reader] = {}
+
+    def reader(self, sink: Endpoint) -> Reader | None:
+        """See the port."""
+        return self._readers.get((sink.project, sink.app_id, sink.endpoint_id))
+
+    def put_reader(self, sink: Endpoint, reader: Reader) -> Reader:
+        """See the port."""
+        with self._lock:
+            stored = self.reader(sink)
+            if (stored.version if stored else 0) != reader.version:
+                raise Conflict("it changed")
+            raised = replace(reader, version=reader.version + 1)
+            self._readers[sink.project, sink.app_id, sink.endpoint_id] = raised
+            return raised
+
+
+class FakeArrivalCounts:
+    """Counts in a dictionary what sources have turned away."""
+
+    def __init__(self) -> None:
+        self._days: dict[tuple[str, str, int], TurnedAway] = {}
+
+    def count(self, project_id: str, source_id: str, day: int, turned: Turned) -> None:
+        """See the port."""
+        key = (project_id, source_id, day)
+        counts = dict(self._days[key].counts) if key in self._days else {}
+        counts[turned.why] = counts.get(turned.why, 0) + 1
+        self._days[key] = TurnedAway(day=day, counts=counts, last=turned)
+
+    def counts(self, project_id: str, source_id: str, since: int) -> Sequence[TurnedAway]:
+        """See the port."""
+        found = [each for key, each in self._days.items() if key[:2] == (project_id, source_id) and key[2] >= since]
+        return sorted(found, key=lambda each: -each.day)
+
+
 class FakeIdempotencyKeys:
     """Keeps keys in a dictionary: until when each is valid, for which body, and its answer or message."""
 
@@ -172,13 +264,13 @@ class FakeIdempotencyKeys:
         """See the port."""
         self._kept.pop((project_id, key.digest), None)
 
-    def note_id(self, project_id: str, key: RequestKey, made: str, *, now: int, until: int) -> str:
+    def note_id(self, project_id: str, key: RequestKey, new_id: str, *, now: int, until: int) -> str:
         """See the port."""
         with self._lock:
             if self._valid(project_id, key, now):
                 return str(self._kept[project_id, key.digest][2])
-            self._kept[project_id, key.digest] = (until, key.content, made)
-            return made
+            self._kept[project_id, key.digest] = (until, key.content, new_id)
+            return new_id
 
     def _valid(self, project_id: str, key: RequestKey, now: int) -> bool:
         ends_at, content, _ = self._kept.get((project_id, key.digest), (0, "", None))

@@ -241,12 +241,14 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "AUDIT_TRAIL": "false",
         "PAST_SEARCH": "objects",
         "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE,
+        "ACCOUNT": "123456789012",
         "PUBLIC_BASE_URL": "https://hub.example",
         "DESCENDANTS_LIMIT": "10000",
         "BACKLOG_HOURS": "36",
         "WEBHOOKS_TABLE": aws.WEBHOOKS_TABLE,
         "IDEMPOTENCY_HOURS": "12",
         "WAKE_FUNCTION": "wake",
+        "TRANSFORM_FUNCTION": "transform",
         "BACKLOG_BYTES": "100000",
         "WEBSOCKET_MANAGEMENT_URL": "https://sockets.example/live",
         "ALLOWED_TARGETS": "loopback",
@@ -270,6 +272,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
             monkeypatch.setenv(setting, urls[setting])
         monkeypatch.setenv("SET_ASIDE_QUEUES", urls["DISPATCH_FAILURES_URL"])
         monkeypatch.setenv("CROWDED_QUEUES", f"{urls['RETRY_QUEUE_URL']},{urls['POLL_QUEUE_URL']}")
+        monkeypatch.setenv("BRISK_QUEUES", urls["PUSH_QUEUE_URL"])
         made = Functions(dynamodb=dynamodb, sqs=sqs, queue_urls=urls)
         real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 

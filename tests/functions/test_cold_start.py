@@ -28,8 +28,12 @@ PARTS = {
     "consumers": {"notifications", "web"},
     "notify": {"notifications", "web"},
     "records": set(),
+    "transform": {"scripting"},
 }
 """The packages of the layer that each function starts with, besides the engine and the foundation."""
+
+WITHOUT_HUB = {"console", "transform"}
+"""Functions that start neither the hub nor an SDK."""
 
 SEEN = """
 import json, sys
@@ -50,7 +54,7 @@ print(json.dumps([sorted(set(sys.modules)), sorted(common), made]))
 def start(function: str) -> tuple[set[str], set[str], list[str]]:
     """Modules after a cold start, modules that every function has, and the AWS clients that were made."""
     path = os.pathsep.join([str(ROOT / "layers/pushhub"), str(ROOT / "functions" / function)])
-    before = "" if function == "console" else "import pushhub.runtime.hub"
+    before = "" if function in WITHOUT_HUB else "import pushhub.runtime.hub"
     told = subprocess.run(
         [sys.executable, "-c", SEEN.format(before=before)],
         env={**os.environ, **environment(function), "PYTHONPATH": path},
@@ -83,7 +87,7 @@ def test_a_cold_start_imports_the_parts_that_the_function_needs(function: str) -
 def test_a_cold_start_imports_nothing_heavy_that_it_can_do_without(function: str) -> None:
     loaded, _, _ = start(function)
     heavy = {"requests", "charset_normalizer"} if "egress" not in PARTS[function] else set()
-    heavy |= {"aws_lambda_powertools", "botocore"} if function == "console" else set()
+    heavy |= {"aws_lambda_powertools", "botocore"} if function in WITHOUT_HUB else set()
     assert not loaded & (heavy | {"asyncio", "cryptography", "pushhub.web.openapi", "pushhub.web.description"})
 
 
@@ -93,7 +97,7 @@ def test_the_list_of_protocols_imports_their_wirings_and_names_only() -> None:
     """
     _, common, _ = start("dispatch")
     protocols = {each for each in common if each.startswith("pushhub.") and packages({each})}
-    assert {each.rpartition(".")[2] for each in protocols} <= {"wiring", "model", "internal_queues"}
+    assert {each.rpartition(".")[2] for each in protocols} <= {"wiring", "model", "internal_queues", "kinds"}
 
 
 @pytest.mark.parametrize("function", sorted(CLIENTS))

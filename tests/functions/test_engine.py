@@ -15,7 +15,7 @@ from tests.functions.conftest import ROOT, Context, Functions, Sink, as_json, tu
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.clock import SystemClock
-from pushhub.cloud.observability import telemetry
+from pushhub.cloud.observability import TOGETHER, telemetry
 from pushhub.cloud.settings import MissingSettingError, Settings
 from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.keys import DeliveryKey
@@ -28,6 +28,7 @@ from pushhub.engine.wiring import ATTEMPT_EVENTS, PUBLIC_BASE_URL
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.engine import handle_errors, wake_due
 from pushhub.runtime.hub import Pushhub, settings_of
+from pushhub.runtime.recording import record_changes
 
 PROJECT = "5f0000000000000000000001"
 
@@ -377,6 +378,78 @@ def test_exhausted_deliveries_are_handed_over_together_and_those_that_fail_come_
     # Then the protocol is called once, and only the failed order and the message that is none are redelivered
     assert [[each.key.message_id for each in orders] for orders in asked] == [["0", "1", "2", "3", "4"]]
     assert answer == {"batchItemFailures": [{"itemIdentifier": "poison"}, {"itemIdentifier": "sqs-3"}]}
+
+
+def counted(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
+    """The sums of all functions that were written."""
+    lines = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
+    of_hub = [each for each in lines if each.get("service") == "hub"]
+    return {name: each[name][0] for each in of_hub for name in TOGETHER if name in each}
+
+
+@pytest.mark.parametrize(
+    ("setting", "waited_s", "late"),
+    [("PUSH_QUEUE_URL", 60, False), ("PUSH_QUEUE_URL", 180, True), ("RETRY_QUEUE_URL", 180, False)],
+)
+def test_orders_that_no_run_took_up_in_time_are_counted(
+    functions: Functions, sink: Sink, capsys: pytest.CaptureFixture[str], setting: str, waited_s: int, late: bool
+) -> None:
+    # Given an order that has waited for so long; in the retry queue they do so on purpose
+    a_push_queue(sink.url)
+    post(b"x")
+    functions.invoke("dispatch", functions.stream_event())
+    event = functions.sqs_event("PUSH_QUEUE_URL")
+    (record,) = event["Records"]
+    record["eventSourceARN"] = f"arn:aws:sqs:us-east-1:1:{setting.removesuffix('_URL').lower()}"
+    turn_clock(seconds=waited_s)
+    capsys.readouterr()
+    functions.invoke("push", event)
+    assert counted(capsys) == ({"WorkLate": 1.0} if late else {})
+    assert len(sink.received) == 1
+
+
+def test_dispatch_tells_when_it_is_behind_its_stream(
+    functions: Functions, sink: Sink, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_push_queue(sink.url)
+    post(b"x")
+    event = functions.stream_event()
+    for behind_s, late in ((0, {}), (65, {"WorkLate": 1.0})):
+        for each in event["Records"]:
+            each["dynamodb"]["ApproximateCreationDateTime"] = SystemClock().now() / 1000 - behind_s
+        capsys.readouterr()
+        functions.invoke("dispatch", event)
+        assert counted(capsys) == late
+
+
+def test_records_tells_when_it_is_behind_a_stream(capsys: pytest.CaptureFixture[str]) -> None:
+    # Given changes of a table, of which the oldest was made a while ago
+    clock, handed = FakeClock(), []
+    use_case = SimpleNamespace(run=lambda records, **_: handed.append(len(records)))
+    engine = SimpleNamespace(
+        ports=SimpleNamespace(clock=clock), records=lambda _: use_case, cataloguer=lambda _: use_case
+    )
+    hub = cast(Pushhub, SimpleNamespace(engine=engine))
+    for behind_s, late in ((890, {}), (910, {"WorkLate": 1.0})):
+        made_at = clock.now() / 1000 - behind_s
+        record = {"eventSourceARN": "arn:aws:dynamodb:us-east-1:1:table/messages/stream/1"}
+        records = [{**record, "dynamodb": {"ApproximateCreationDateTime": each}} for each in (made_at + 60, made_at)]
+        record_changes(hub, {"Records": records}, Context())
+        telemetry.flush()
+        assert counted(capsys) == late
+    # Then they became records all the same
+    assert handed == [2, 2, 2, 2]
+
+
+def test_a_report_that_failed_is_counted_as_a_fault_of_the_hub(
+    functions: Functions, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # When EventBridge tells of the end of a run
+    event = {"source": "aws.glue", "detail": {"jobName": "report", "jobRunId": "jr_1", "state": "FAILED"}}
+    assert as_json(functions.invoke("sweep", event)) == {"swept": 0}
+    # Then it is counted, and nothing is swept
+    assert counted(capsys) == {"HubFaults": 1.0}
+    assert functions.calls == []
 
 
 def test_a_run_for_a_project_does_that_projects_work_only() -> None:

@@ -55,9 +55,11 @@ class Lambda:
         body = base64.b64encode(data).decode()
         return self.invoke("consumers", {"requestContext": context, "body": body, "isBase64Encoded": True})
 
-    def wakes(self, *bodies: str) -> Any:
+    def wakes(self, *bodies: str, waited_ms: int = 0, receives: int = 1) -> Any:
+        sent_at = self.world.clock.now() - waited_ms
+        attributes = {"SentTimestamp": str(sent_at), "ApproximateReceiveCount": str(receives)}
         records = [
-            {"messageId": f"m{number}", "receiptHandle": f"h{number}", "body": body}
+            {"messageId": f"m{number}", "receiptHandle": f"h{number}", "body": body, "attributes": attributes}
             for number, body in enumerate(bodies)
         ]
         return self.invoke("notify", {"Records": records})
@@ -255,3 +257,17 @@ def test_the_schedule_checks_idle_connections(functions: Lambda) -> None:
     functions.world.clock.advance(seconds=300)
     assert functions.invoke("notify", {"source": "aws.scheduler", "detail": "{}"}) == {}
     assert functions.world.sockets.closed == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "receives", "late"), [(299, 1, False), (301, 1, True), (900, 2, False)], ids=["soon", "late", "again"]
+)
+def test_wake_ups_that_no_run_took_up_in_time_are_counted(
+    functions: Lambda, capsys: pytest.CaptureFixture[str], waited_s: int, receives: int, late: bool
+) -> None:
+    # Given a wake-up that has waited; one that was received before was made to wait
+    functions.world.connect("one", functions.world.token("one"))
+    functions.world.publish(1)
+    body = encode_wake(functions.world.queue.sent[0])
+    functions.wakes(body, waited_ms=waited_s * 1000, receives=receives)
+    assert ('"WorkLate":[1.0]' in capsys.readouterr().out.replace(" ", "")) is late

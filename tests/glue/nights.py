@@ -1,6 +1,6 @@
 """Whole nights over hubs that chance draws: some are missed, some are killed at one of their steps.
 
-    PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m tests.glue.nights --seeds 731001 731004
+    .venv-glue/bin/python -m tests.glue.nights --seeds 731001 731011
 
 Each hub lives two weeks: messages that arrive, that are tried for days, that end late, that are lost; objects that come
 a night or two late. Its twin has a night after each day, the whole job, as on AWS. The hub itself misses nights, up to
@@ -12,7 +12,6 @@ attempts by hour, findings and verdict.
 
 from __future__ import annotations
 
-import argparse
 import random
 import shutil
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.harness import Page
 from glue_jobs.delivery_report import job
 from glue_jobs.delivery_report.cells import HOURLY
 from glue_jobs.delivery_report.compaction import read_records
@@ -42,7 +42,7 @@ from pushhub.engine.model.backoff import FixedDelay
 FIRST = date(2026, 11, 18)
 DAYS = 14
 DAILY = FixedDelay(retries=10, delay_s=86_400)
-FILES = ("listed", "read_text", "write_text", "remove", "remove_file")
+FILES = ("listed", "read_text", "write_text", "put_file", "remove", "remove_file")
 MISSED = (0, 0, 0, 1, 1, 2, 3, 9)
 """How many nights in a row, by chance."""
 
@@ -76,21 +76,23 @@ class World:
 
     Attributes:
         folder: Where the objects lie that are to come.
+        days: How many it lives.
         coming: The objects by night.
         ids: Of all records.
         lost: The deliveries that were lost.
     """
 
     folder: Path
+    days: int
     coming: dict[int, list[Path]] = field(default_factory=dict)
     ids: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
 
 
-def drawn_world(chance: random.Random, folder: Path) -> World:
-    """Two weeks of a hub."""
-    lives, world = Lives(), World(folder)
-    for day in range(DAYS):
+def drawn_world(chance: random.Random, folder: Path, days: int) -> World:
+    """So many days of a hub."""
+    lives, world = Lives(), World(folder, days)
+    for day in range(days):
         for _ in range(chance.randint(2, 8)):
             at = NOON + day * DAY - 12 * HOUR + chance.randrange(DAY - HOUR)
             for delivery in lives.post(at, ("s0", "s1")[: chance.randint(1, 2)], expires_in=30 * DAY):
@@ -104,13 +106,13 @@ def drawn_world(chance: random.Random, folder: Path) -> World:
                         delivery = lives.attempt(delivery, 503, policy=DAILY)  # noqa: PLW2901 (its next state)
                     if fate < 0.9:
                         lives.attempt(delivery, policy=DAILY)
-    end = f"{FIRST + timedelta(days=DAYS)}"
+    end = f"{FIRST + timedelta(days=days)}"
     lives.records = [each for each in lives.records if each.at < end]
     world.ids = {each.record_id for each in lives.records}
     for file in lives.write(folder / "all", batch=chance.randint(3, 30)):
         (filed,) = [part for part in file.parts if part.startswith("dt=")]
         since = (date.fromisoformat(filed.removeprefix("dt=")) - FIRST).days
-        night = min(DAYS - 1, since + chance.choice((0, 0, 0, 0, 0, 1, 2)))
+        night = min(days - 1, since + chance.choice((0, 0, 0, 0, 0, 1, 2)))
         world.coming.setdefault(night, []).append(file)
     return world
 
@@ -138,9 +140,9 @@ def run_night(spark: SparkSession, folder: Path, night: int) -> dict[str, Any]:
     return {"findings": named, "verdict": verdict}
 
 
-def kept(spark: SparkSession, folder: Path) -> dict[str, Any]:
-    """What the tables hold, as their lists say."""
-    layout, until = Layout(f"file://{folder}/out", "any"), FIRST + timedelta(days=DAYS)
+def kept(spark: SparkSession, folder: Path, days: int) -> dict[str, Any]:
+    """What the tables hold after so many days, as their lists say."""
+    layout, until = Layout(f"file://{folder}/out", "any"), FIRST + timedelta(days=days)
     early = FIRST - timedelta(days=7)
     deliveries = rows_of(read_replaced(spark, layout.deliveries, KEPT_DELIVERY, early, until))
     # What left the report's days is as the last night has seen it that looked at them.
@@ -178,7 +180,7 @@ def disturbed(spark: SparkSession, world: World, folder: Path, chance: random.Ra
     with pytest.MonkeyPatch.context() as patched:
         process, night, arrived, steps = mortal(patched), chance.choice(MISSED), 0, 0
         while True:
-            night = min(night, DAYS - 1)
+            night = min(night, world.days - 1)
             arrive(world, folder, range(arrived, night + 1))
             arrived = night + 1
             died = steps > 0 and chance.random() < 0.6
@@ -190,30 +192,36 @@ def disturbed(spark: SparkSession, world: World, folder: Path, chance: random.Ra
             except Killed:
                 yield f"night {night}: killed at step {process.taken} of some {steps}"
                 process.dies_at(0)
-                kept(spark, folder)
-                if night == DAYS - 1 or chance.random() < 0.5:
+                kept(spark, folder, world.days)
+                if night == world.days - 1 or chance.random() < 0.5:
                     continue
-            if night == DAYS - 1:
+            if night == world.days - 1:
                 return
             night += 1 + chance.choice(MISSED)
 
 
-def compared(spark: SparkSession, seed: int, folder: Path) -> list[str]:
-    """What differs between a hub and its twin after the last night."""
+def compared(spark: SparkSession, seed: int, folder: Path, days: int, told: list[str]) -> list[str]:
+    """What differs between a hub and its twin after the last night.
+
+    Args:
+        days: How many it lives.
+        told: Gets what happened in each night.
+    """
     chance = random.Random(seed)
-    world = drawn_world(chance, folder)
+    world = drawn_world(chance, folder, days)
     twin, hub = folder / "twin", folder / "hub"
-    for night in range(DAYS):
+    for night in range(days):
         arrive(world, twin, range(night, night + 1))
         expected = run_night(spark, twin, night)
     for what in disturbed(spark, world, hub, chance):
+        told.append(what)
         _say(f"  {seed}: {what}")
     # Once more, as the night after would.
-    found = run_night(spark, hub, DAYS - 1)
+    found = run_night(spark, hub, days - 1)
     wrong = [f"{each}: {found[each]} instead of {expected[each]}" for each in expected if found[each] != expected[each]]
     if unnamed := world.lost - {name for _, _, name, _ in found["findings"]}:
         wrong.append(f"not named: {sorted(unnamed)}")
-    has, had = kept(spark, hub), kept(spark, twin)
+    has, had = kept(spark, hub, days), kept(spark, twin, days)
     if set(has["records"]) != world.ids or len(has["records"]) != len(world.ids):
         wrong.append(f"records: {len(has['records'])} instead of {len(world.ids)}")
     for each in had:
@@ -232,21 +240,30 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(1, 2), help="from, to")
-    options = parser.parse_args()
+    """Command line: from which seed and up to which, and how many days each hub lives."""
+    page = Page(
+        "Nights that were missed and nights that were killed",
+        __doc__,
+        saved="records-nights.md",
+        seeds=[1, 2],
+        days=DAYS,
+    )
     from glue_jobs.delivery_report.session import FOR_LITTLE, open_session  # noqa: PLC0415 (Java first)
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
 
     use_bundled_java()
     spark = open_session("local[2]", settings=FOR_LITTLE)
-    failed = 0
-    for seed in range(*options.seeds):
+    rows, failed = [], 0
+    for seed in range(*page.options.seeds):
+        told: list[str] = []
         with tempfile.TemporaryDirectory() as folder:
-            wrong = compared(spark, seed, Path(folder))
+            wrong = compared(spark, seed, Path(folder), page.options.days, told)
         failed += bool(wrong)
         _say(f"{seed}: {'; '.join(wrong) or 'the same as its twin'}")
+        killed = sum("killed" in each for each in told)
+        rows.append([f"{seed}", f"{len(told) - killed}", f"{killed}", "; ".join(wrong) or "the same as its twin"])
+    page.table(["seed", "nights that ended", "nights that were killed", "after the last night"], rows)
+    page.save()
     if failed:
         raise SystemExit(1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from typing import Any
 
@@ -38,6 +38,9 @@ TABLES = [
     "outages",
     "conservation",
     "findings",
+    "causes",
+    "given_up",
+    "backlog",
 ]
 
 COUNTS = [
@@ -110,8 +113,15 @@ def busy() -> Results:
     times = {"p50_ms": 5, "p95_ms": 50, "p99_ms": 500}
     hour = datetime(2026, 11, 20, 10, tzinfo=UTC)
     anomaly = {"anomaly": "failures", "started_at": hour, "ended_at": hour, "detail": "60 of 100 failed", "score": 9.0}
+    hours = [hour.replace(tzinfo=None) + timedelta(hours=n) for n in range(100)]
+    delivered = {"delivered": 90, "first_won": 70, "open": 4, "expired": 6}
+    took = {"delivery_p50_ms": 40, "delivery_p95_ms": 900, "delivery_p99_ms": 700_000}
     return results(
         overall=[fate(messages=1)],
+        deliveries_by_hour=[fate(hour=each, **delivered, **took) for each in hours],
+        attempts_by_hour=[{"hour": each, **times} for each in hours],
+        sickest_hours=[{**subscriber, "hour": each, "share": n % 11 / 10} for n, each in enumerate(hours)],
+        failures_by_cause=[{"cause": "status 503", "attempts": 50}],
         projects=[fate(project=whose["project"], messages=1)],
         queues=[fate(project=whose["project"], queue=whose["queue"], messages=1)],
         sickest=[{**subscriber, **measured, **times}],

@@ -16,7 +16,7 @@ from glue_jobs.delivery_report.proof import prove
 from glue_jobs.delivery_report.storage import Layout
 from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
-from tests.glue.frames import queried, rows_of
+from tests.glue.frames import Counted, Kept, queried, rows_of
 
 __all__ = ["LAST_DAY", "Proved", "asked", "proved"]
 
@@ -75,7 +75,7 @@ def proved(spark: SparkSession, arguments: Arguments) -> Proved:
     proof = prove(spark, arguments, Layout(arguments.output, "report"), Steps())
     return Proved(
         findings=rows_of(proof.findings),
-        balance=queried(balance, fate_cells(proof.deliveries)),
+        balance=queried(balance, Counted(fate_cells, Kept(arguments))),
         intakes=list(proof.intakes),
         set_aside=proof.set_aside,
     )

@@ -5,7 +5,7 @@ Chance, sparse data, quiet weekends, nightly events, time-outs, changed clocks a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -16,8 +16,8 @@ from bench.records_anomalies import labelled, measure, precision, recall, whole
 from bench.records_anomalies import rows_of as labelled_rows
 from glue_jobs.delivery_report.anomalies import SLOT, anomalies, slots_of, told_of
 from glue_jobs.delivery_report.cells import HOURLY
-from pyspark.sql import SparkSession
-from tests.glue.frames import records_frame, rows_frame, rows_of
+from glue_jobs.delivery_report.driver import Driver
+from tests.glue.frames import queried
 from tests.glue.lives import MINUTE, NOON, Lives
 
 UNTIL = datetime(2026, 11, 21, tzinfo=UTC)
@@ -67,7 +67,7 @@ def chance(seed: int) -> Callable[[float], int]:
 
 
 def test_a_labelled_set_is_told_and_little_else() -> None:
-    # A quarter of a set whose seed no threshold was chosen by; docs/report.md has the figures of whole ones
+    # A quarter of a set whose seed no threshold was chosen by; docs/figures has whole ones
     scores = measure(201, every=4)
     assert recall(scores) >= 0.85, [text for each in scores.values() for text in each.missed]
     assert precision(scores) >= 0.93, [text for each in scores.values() for text in each.wrong]
@@ -80,17 +80,19 @@ def test_of_a_foreign_set_most_is_told_and_little_else() -> None:
     assert precision(scores) >= 0.9, [text for each in scores.values() for text in each.wrong]
 
 
-def test_spark_tells_what_the_functions_tell(spark: SparkSession) -> None:
+def test_the_tables_tell_what_the_functions_tell() -> None:
     few = list(labelled(202, every=40))
     hours, slots = labelled_rows(few)
     since = few[0].until - timedelta(days=7)
-    rows = anomalies(rows_frame(spark, slots, SLOT), rows_frame(spark, hours, HOURLY), since, few[0].until).collect()
-    named = {(each["subscriber_id"], each["anomaly"], each["started_at"], each["detail"]) for each in rows}
-    expected = {
-        (each["subscriber_id"], each["anomaly"], each["started_at"].replace(tzinfo=None), each["detail"])
-        for each in told_of(map(whole, few), since, few[0].until)
-    }
-    assert named == expected != set()
+    with Driver() as driver:
+        driver.fill("slots", SLOT, slots)
+        driver.fill("hours", HOURLY, hours)
+        rows = anomalies(driver, since, few[0].until, slots="slots", hours="hours")
+
+    def named(rows: Iterable[dict[str, Any]]) -> set[tuple[Any, ...]]:
+        return {(each["subscriber_id"], each["anomaly"], each["started_at"], each["detail"]) for each in rows}
+
+    assert named(rows) == named(told_of(map(whole, few), since, few[0].until)) != set()
 
 
 def test_errors_that_rise_a_little_for_three_days_are_one_event() -> None:
@@ -281,7 +283,7 @@ def test_shares_of_failures_that_jump_by_far_are_no_news_until_they_jump_farther
         assert row["started_at"] < TODAY + 11 * HOUR < TODAY + 14 * HOUR < row["ended_at"]
 
 
-def test_retries_of_one_delivery_are_no_evidence(spark: SparkSession) -> None:
+def test_retries_of_one_delivery_are_no_evidence() -> None:
     # Given a delivery whose tries all fail, and others that succeed
     lives = Lives()
     delivery = lives.post()[0]
@@ -290,7 +292,7 @@ def test_retries_of_one_delivery_are_no_evidence(spark: SparkSession) -> None:
     for n in range(4):
         lives.attempt(lives.post(NOON + n * MINUTE)[0])
     # Then it counts once, in the five minutes of its first try
-    (row,) = rows_of(slots_of(records_frame(spark, lives.records)))
+    (row,) = queried(slots_of, lives.records)
     assert (row["slot"].minute, row["tried"], row["failed"], row["subscriber"]) == (0, 5, 1, "erp")
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import random
-from collections.abc import Iterator
+import subprocess
+import sys
+from datetime import date, datetime
+from pathlib import Path
 
 import pytest
 from glue_jobs.delivery_report.cells import WHO, attempt_cells, hourly, outcomes, summed
+from glue_jobs.delivery_report.driver import Driver
 from glue_jobs.delivery_report.percentiles import bucket_of
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from tests.glue.frames import queried, records_frame, rows_of
+from tests.glue.frames import Counted, queried
 from tests.glue.lives import HOUR, NOON, Lives
 
 
@@ -37,10 +40,8 @@ def lives() -> Lives:
 
 
 @pytest.fixture(scope="module")
-def cells(spark: SparkSession, lives: Lives) -> Iterator[DataFrame]:
-    counted = attempt_cells(records_frame(spark, lives.records)).persist()
-    yield counted
-    counted.unpersist()
+def cells(lives: Lives) -> Counted:
+    return Counted(attempt_cells, lives.records)
 
 
 def nearest_rank(values: list[int], share: float) -> int:
@@ -48,7 +49,7 @@ def nearest_rank(values: list[int], share: float) -> int:
 
 
 @pytest.mark.parametrize("hour", [None, "2026-11-18 13:00:00"])
-def test_sums_and_percentiles_of_a_subscriber(cells: DataFrame, lives: Lives, hour: str | None) -> None:
+def test_sums_and_percentiles_of_a_subscriber(cells: Counted, lives: Lives, hour: str | None) -> None:
     # Given the attempts of one subscriber, in all or in one hour, counted one by one
     made = [
         each
@@ -78,12 +79,12 @@ def test_sums_and_percentiles_of_a_subscriber(cells: DataFrame, lives: Lives, ho
         assert exact <= row[name] <= exact * 1.02 + 1
 
 
-def test_one_row_over_everything(cells: DataFrame, lives: Lives) -> None:
+def test_one_row_over_everything(cells: Counted, lives: Lives) -> None:
     (row,) = queried(lambda cells: summed(cells, ()), cells)
     assert row["attempts"] == sum(each.kind == "attempt" for each in lives.records)
 
 
-def test_outcomes_tell_status_and_error(cells: DataFrame, lives: Lives) -> None:
+def test_outcomes_tell_status_and_error(cells: Counted, lives: Lives) -> None:
     counted = {
         (row["subscriber_id"], row["verdict"], row["status_code"], row["error_class"]): row["attempts"]
         for row in queried(outcomes, cells)
@@ -98,18 +99,42 @@ def test_outcomes_tell_status_and_error(cells: DataFrame, lives: Lives) -> None:
     assert sum(counted.values()) == sum(each.kind == "attempt" for each in lives.records)
 
 
-def test_buckets_rise_and_are_two_percent_wide(spark: SparkSession) -> None:
-    values = spark.range(0, 5000).select("id", bucket_of(F.col("id")).alias("bucket"))
-    by_bucket = rows_of(values.groupBy("bucket").agg(F.min("id").alias("least"), F.max("id").alias("most")))
-    ordered = sorted(by_bucket, key=lambda row: row["bucket"])
+def test_buckets_rise_and_are_two_percent_wide() -> None:
+    by_bucket = f"SELECT {bucket_of('id')} AS bucket, min(id) AS least, max(id) AS most FROM range(5000) AS _(id)"
+    with Driver() as driver:
+        ordered = driver.rows(f"{by_bucket} GROUP BY ALL ORDER BY bucket")
     assert ordered[0] == {"bucket": -1, "least": 0, "most": 0}
     assert all(row["most"] <= row["least"] * 1.02 for row in ordered[1:])
     assert all(one["most"] < two["least"] for one, two in itertools.pairwise(ordered))
 
 
-def test_hours_are_those_of_the_end_of_the_attempt(spark: SparkSession) -> None:
+ELSEWHERE = """
+import sys
+from glue_jobs.delivery_report.driver import Driver
+from glue_jobs.delivery_report.schema import struct
+
+with Driver() as driver:
+    driver.read("kept", struct("timestamp moment"), [sys.argv[1]])
+    print(driver.rows("SELECT date_trunc('hour', moment) AS hour, moment::DATE AS day FROM kept"))
+"""
+
+
+def test_hours_are_those_of_utc_wherever_the_machine_is(tmp_path: Path) -> None:
+    # Given a moment that is on another day, and in another half of the hour, in India
+    file = f"file://{tmp_path}/moment.parquet"
+    with Driver() as driver:
+        driver.put("SELECT TIMESTAMP '2026-11-18 23:15:00' AS moment", file)
+    # When it is read there
+    command = [sys.executable, "-c", ELSEWHERE, file]
+    read = subprocess.run(command, env={**os.environ, "TZ": "Asia/Kolkata"}, check=True, capture_output=True, text=True)
+    # Then it is of the hour and the day that it has here
+    moment = {"hour": datetime(2026, 11, 18, 23), "day": date(2026, 11, 18)}  # noqa: DTZ001 (as the driver returns it)
+    assert read.stdout.strip() == f"{[moment]}"
+
+
+def test_hours_are_those_of_the_end_of_the_attempt() -> None:
     lives = Lives()
     lives.attempt(lives.post(NOON - 1)[0], took=50)
     lives.attempt(lives.post(NOON + HOUR)[0], took=50)
-    rows = queried(hourly, attempt_cells(records_frame(spark, lives.records)))
+    rows = queried(hourly, Counted(attempt_cells, lives.records))
     assert sorted(str(row["hour"])[11:13] for row in rows) == ["12", "13"]

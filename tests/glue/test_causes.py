@@ -13,7 +13,7 @@ from glue_jobs.delivery_report.deliveries import delivery_rows
 from glue_jobs.delivery_report.findings import FINDING
 from glue_jobs.delivery_report.traffic import backlog, fate_cells, given_up
 from pyspark.sql import SparkSession
-from tests.glue.frames import queried, records_frame, rows_frame
+from tests.glue.frames import Counted, queried, records_frame, rows_frame
 from tests.glue.lives import HOUR, MINUTE, NOON, Lives
 from tests.glue.pages import results, text_of
 
@@ -83,7 +83,8 @@ def test_what_was_given_up_and_what_waits_by_queue_and_subscriber(spark: SparkSe
     lives.attempt(lives.post(NOON + 2 * HOUR)[0], 503)
     lives.post(NOON + 2 * HOUR, ("s1",))
     now = datetime.fromtimestamp((NOON + 2 * HOUR + MINUTE) / 1000, UTC)
-    cells = fate_cells(with_standing(delivery_rows(records_frame(spark, lives.records)), now, timedelta(hours=1)))
+    deliveries = with_standing(delivery_rows(records_frame(spark, lives.records)), now, timedelta(hours=1))
+    cells = Counted(fate_cells, deliveries)
     # Then
     (gone,) = queried(given_up, cells)
     assert (gone["queue"], gone["subscriber_id"]) == ("orders", "s0")

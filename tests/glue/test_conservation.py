@@ -21,7 +21,7 @@ from glue_jobs.delivery_report.schema import CURATED
 from glue_jobs.delivery_report.storage import small_table
 from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
-from tests.glue.frames import queried, records_frame, rows_of
+from tests.glue.frames import Counted, queried, records_frame, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 
 GRACE = timedelta(hours=1)
@@ -101,7 +101,7 @@ def test_the_balance_is_what_the_hub_has(spark: SparkSession) -> None:
     # When balanced
     records = records_frame(spark, [*first.records, *second.records])
     judged = with_standing(delivery_rows(records), at(NOON + 100 * MINUTE + 1_000), GRACE)
-    cells = fate_cells(judged)
+    cells = Counted(fate_cells, judged)
     rows = {(row["project"], str(row["hour"])[11:13]): row for row in queried(balance, cells)}
     # Then messages and standings are those of the hub, and the one long overdue breaks its hour
     assert {key: (row["messages"], row["owed"]) for key, row in rows.items()} == {
@@ -144,7 +144,7 @@ def test_a_lost_acceptance(spark: SparkSession) -> None:
     del lives.records[0]
     assert findings(spark, lives) == [("never_accepted", delivery.delivery_id, "1 records but no acceptance")]
     judged = with_standing(delivery_rows(records_frame(spark, lives.records)), at(NOON + HOUR), GRACE)
-    (row,) = queried(balance, fate_cells(judged))
+    (row,) = queried(balance, Counted(fate_cells, judged))
     assert (row["unexpected"], row["balanced"]) == (1, False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,10 +15,10 @@ from glue_jobs.delivery_report.tables import billed
 from glue_jobs.delivery_report.traffic import acknowledged_cells, acknowledgement_waits, counted_once, fate_cells, fates
 from glue_jobs.delivery_report.usage import USAGE
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from tests.glue.frames import queried, records_frame
+from tests.glue.frames import Counted, queried, records_frame
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 
+from pushhub.engine.model.record import RecordKind
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE
 
 
@@ -45,7 +46,7 @@ def deliveries(spark: SparkSession, lives: Lives) -> DataFrame:
 def test_fates_by_subscriber(spark: SparkSession) -> None:
     rows = {
         row["subscriber_id"]: row
-        for row in queried(lambda cells: fates(cells, WHO), fate_cells(deliveries(spark, some_lives())))
+        for row in queried(lambda cells: fates(cells, WHO), Counted(fate_cells, deliveries(spark, some_lives())))
     }
     flaky = rows["s1"]
     assert (flaky["deliveries"], flaky["delivered"], flaky["exhausted"], flaky["open"]) == (10, 9, 1, 0)
@@ -61,19 +62,20 @@ def test_fates_by_subscriber(spark: SparkSession) -> None:
 def test_fates_of_nothing_delivered_have_no_times(spark: SparkSession) -> None:
     lives = Lives()
     lives.post()
-    (row,) = queried(lambda cells: fates(cells, ()), fate_cells(deliveries(spark, lives)))
+    (row,) = queried(lambda cells: fates(cells, ()), Counted(fate_cells, deliveries(spark, lives)))
     assert (row["messages"], row["open"], row["delivery_p50_ms"]) == (1, 1, None)
 
 
 def test_success_by_attempt_number(spark: SparkSession) -> None:
-    rows = sorted(queried(by_attempt, try_cells(deliveries(spark, some_lives()))), key=lambda row: row["attempt"])
+    cells = Counted(try_cells, deliveries(spark, some_lives()))
+    rows = sorted(queried(by_attempt, cells), key=lambda row: row["attempt"])
     assert [(row["attempt"], row["tried"], row["won"]) for row in rows] == [(1, 20, 15), (2, 5, 3), (3, 2, 1)]
     assert [round(row["share"], 3) for row in rows] == [0.75, 0.6, 0.5]
     assert [row["won_so_far"] for row in rows] == [0.75, 0.9, 0.95]
 
 
 def test_recovery_and_the_schedule_it_suggests(spark: SparkSession) -> None:
-    rows = queried(recovery_times, try_cells(deliveries(spark, some_lives())))
+    rows = queried(recovery_times, Counted(try_cells, deliveries(spark, some_lives())))
     # Three took 60.2 s from the first answer, one 120.4 s
     assert [(row["recovered"], row["p50_ms"], row["p99_ms"]) for row in rows] == [(4, 60_200, 120_400)]
 
@@ -85,23 +87,22 @@ def test_waits_for_acknowledgements(spark: SparkSession) -> None:
         lives.acknowledge(held, NOON + 100 + seconds * 1000)
     (early,) = lives.post()
     lives.answer_late(lives.acknowledge(early, NOON + 10, 1), early, at=NOON + 90)
-    (row,) = queried(acknowledgement_waits, acknowledged_cells(deliveries(spark, lives)))
+    (row,) = queried(acknowledgement_waits, Counted(acknowledged_cells, deliveries(spark, lives)))
     assert (row["waits"], row["p50_ms"], row["longest_ms"]) == (4, 1_000, 30_000)
 
 
-def test_waits_before_polls(spark: SparkSession) -> None:
+def test_waits_before_polls() -> None:
     lives = Lives()
     lives.attempt(lives.post()[0], took=100)
-    frame = records_frame(spark, lives.records)
-    assert queried(poll_waits, attempt_cells(frame)) == []
-    polls = frame.withColumn("kind", F.when(F.col("kind") == "attempt", "poll").otherwise(F.col("kind")))
-    assert [row["waits"] for row in queried(poll_waits, attempt_cells(polls))] == [1]
+    assert queried(poll_waits, Counted(attempt_cells, lives.records)) == []
+    polls = [replace(each, kind=RecordKind.POLL) if each.kind == "attempt" else each for each in lives.records]
+    assert [row["waits"] for row in queried(poll_waits, Counted(attempt_cells, polls))] == [1]
 
 
 def test_the_bill_names_units_and_prices(spark: SparkSession) -> None:
     lives = some_lives()
-    cells = attempt_cells(records_frame(spark, lives.records))
-    rows = {row["item"]: row for row in queried(billed, cells, fate_cells(deliveries(spark, lives)))}
+    cells = Counted(attempt_cells, lives.records)
+    rows = {row["item"]: row for row in queried(billed, cells, Counted(fate_cells, deliveries(spark, lives)))}
     assert set(rows) == {each.item for each in USAGE}
     # Ten posts, their bodies within one unit of 512 KB; a write per message and three KB of body, and one per attempt
     assert rows["HTTP API requests"]["units"] == 11
@@ -114,8 +115,8 @@ def test_a_project_that_only_retries_old_messages_still_costs(spark: SparkSessio
     lives = Lives()
     (delivery,) = lives.post(NOON - DAY)
     lives.attempt(delivery, at=NOON)
-    nothing = fate_cells(deliveries(spark, lives)).where("false")
-    cells = attempt_cells(records_frame(spark, lives.records))
+    nothing = Counted(fate_cells, deliveries(spark, lives).where("false"))
+    cells = Counted(attempt_cells, lives.records)
     assert sum(row["usd"] for row in queried(billed, cells, nothing)) > 0
 
 
@@ -132,7 +133,7 @@ def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spa
     records = [record for lives in (incoming, first, second) for record in lives.records]
     whole = Lives(records=records)
     # When all is counted, Then three were posted, and two deliveries are owed, of which one has arrived
-    cells = fate_cells(deliveries(spark, whole))
+    cells = Counted(fate_cells, deliveries(spark, whole))
 
     def counted(keys: tuple[str, ...], which: str) -> list[dict[str, Any]]:
         return queried(lambda fates_: fates(f"(SELECT * FROM ({counted_once(fates_)}) WHERE {which})", keys), cells)
@@ -150,7 +151,7 @@ def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spa
     sums = {name: sum(row[name] for row in hours) for name in ("messages", "owed", "delivered", "pending", "missing")}
     assert sums == {"messages": 3, "owed": 3, "delivered": 1, "pending": 1, "missing": 1}
     # And the router's attempts are nobody's
-    attempts = attempt_cells(records_frame(spark, records))
+    attempts = Counted(attempt_cells, records)
     assert {row["subscriber_id"] for row in queried(lambda each: f"FROM {each} WHERE NOT {IS_OWN}", attempts)} == {
         "s1",
         "s2",

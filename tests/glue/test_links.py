@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from glue_jobs.delivery_report.compaction import DayIntake
 from glue_jobs.delivery_report.links import Missing, missing_objects
 from pyspark.sql import SparkSession
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
@@ -29,10 +28,10 @@ def test_what_is_named_and_there_is_not_missing(tmp_path: Path) -> None:
     (folder / "m-2-2-1.json.gz").touch()
     names = {f"dt=2026-11-18/hour=09/m-{n}-{n}-1.json.gz": "hour=10/m-9-9-1.json.gz" for n in (1, 2, 3)}
     far = {"dt=2026-11-17/hour=23/m-0-0-1.json.gz": "hour=00/m-4-4-1.json.gz"}
-    intake = DayIntake(day=date(2026, 11, 18), links=names | far)
+    day = date(2026, 11, 18)
 
     def missing(until: datetime, kept_since: datetime | None = None) -> list[Missing]:
-        return missing_objects(f"file://{tmp_path}/records", [intake], until=until, kept_since=kept_since)
+        return missing_objects(f"file://{tmp_path}/records", {day: names | far}, until=until, kept_since=kept_since)
 
     # Then nothing of a day of which no object is there, as where only some days were copied
     assert [each.hour.day for each in missing(LATE)] == [18]
@@ -52,8 +51,8 @@ def test_what_is_named_and_there_is_not_missing(tmp_path: Path) -> None:
     assert missing(LATE, kept_since=nine) == [of_nine]
     assert missing(nine + timedelta(hours=1)) == [of_midnight]
     # And a name that is no object's is no object
-    strange = replace(intake, links={"elsewhere": "hour=10/m-9-9-1.json.gz"})
-    assert missing_objects(f"file://{tmp_path}/records", [strange], until=LATE, kept_since=None) == []
+    strange = {day: {"elsewhere": "hour=10/m-9-9-1.json.gz"}}
+    assert missing_objects(f"file://{tmp_path}/records", strange, until=LATE, kept_since=None) == []
 
 
 def written(folder: Path, objects: Iterable[tuple[int, list[DeliveryRecord]]]) -> list[Path]:

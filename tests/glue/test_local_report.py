@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from glue_jobs import local_report
+from glue_jobs import local_report, local_spark
+from glue_jobs.delivery_report.session import FOR_LITTLE, FOR_SOME
+from glue_jobs.local_spark import settings_for
 from mypy_boto3_s3 import S3Client
 
 WRITTEN = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -123,3 +125,16 @@ def test_a_stack_that_recorded_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(local_report, "_client", lambda _: Bucket({}))
     with pytest.raises(SystemExit, match="recorded nothing yet"):
         local_report.main([])
+
+
+def test_the_less_there_is_the_less_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given records of a hundred bytes in two folders
+    for day in ("18", "19"):
+        (tmp_path / f"dt=2026-11-{day}").mkdir()
+        (tmp_path / f"dt=2026-11-{day}/messages-1-1-1.json.gz").write_bytes(b"x" * 50)
+    # Then neither queries nor Java's code are compiled well, unless that were much
+    assert settings_for(tmp_path) == FOR_LITTLE
+    monkeypatch.setattr(local_spark, "LITTLE_BYTES", 99)
+    assert settings_for(tmp_path) == FOR_SOME
+    monkeypatch.setattr(local_spark, "SOME_BYTES", 99)
+    assert settings_for(tmp_path) == {}

@@ -13,7 +13,7 @@ from glue_jobs.delivery_report.duplicates import duplicated_records
 from glue_jobs.delivery_report.tables import billed
 from glue_jobs.delivery_report.traffic import fate_cells, fates
 from pyspark.sql import DataFrame, SparkSession
-from tests.glue.frames import queried, records_frame, rows_of
+from tests.glue.frames import Counted, queried, records_frame, rows_of
 from tests.notifications.world import PROJECT, NotificationWorld, recorded
 
 from pushhub.notifications.model.topic import Topic
@@ -56,7 +56,7 @@ def test_what_is_owed_stands_as_it_does_in_the_hub(spark: SparkSession, world: N
     live(world)
     records = records_frame(spark, recorded(world))
     # When
-    (row,) = queried(balance, fate_cells(judged(world, records)))
+    (row,) = queried(balance, Counted(fate_cells, judged(world, records)))
     # Then: three for each of two, two and one more for the one that stays
     assert (row["messages"], row["owed"]) == (6, 9)
     counted = {name: row[name] for name in ("acknowledged", "cancelled", "reserved", "pending", "expired", "missing")}
@@ -143,7 +143,8 @@ def test_a_notification_acknowledged_after_one_sending_was_taken_at_the_first_tr
     world.acknowledge("c", 3)
     world.disconnect("c")
     # Then two of the three that were sent were acknowledged at the first try
-    (row,) = queried(lambda cells: fates(cells, ()), fate_cells(judged(world, records_frame(spark, recorded(world)))))
+    cells = Counted(fate_cells, judged(world, records_frame(spark, recorded(world))))
+    (row,) = queried(lambda cells: fates(cells, ()), cells)
     assert {name: row[name] for name in ("acknowledged", "first_won", "tried", "retries")} == {
         "acknowledged": 3,
         "first_won": 2,
@@ -155,13 +156,13 @@ def test_a_notification_acknowledged_after_one_sending_was_taken_at_the_first_tr
 def test_sendings_are_attempts_and_cost_as_such(spark: SparkSession, world: NotificationWorld) -> None:
     live(world)
     records = records_frame(spark, recorded(world))
-    cells = attempt_cells(records)
+    cells = Counted(attempt_cells, records)
     rows = {row["subscriber"]: row for row in queried(lambda cells: summed(cells, WHO), cells)}
     assert {name: (row["attempts"], row["reserved"], row["first_won"]) for name, row in rows.items()} == {
         "one": (5, 5, 5),
         "two": (3, 3, 3),
     }
-    became = fate_cells(judged(world, records))
+    became = Counted(fate_cells, judged(world, records))
     lines = {row["item"]: row["units"] for row in queried(billed, cells, became)}
     assert lines["WebSocket messages"] == 2 * 8
     assert lines["SQS FIFO requests"] == 3 * 8

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 from glue_jobs.delivery_report.outages import outage_days, outages
-from pyspark.sql import SparkSession
-from tests.glue import frames
-from tests.glue.frames import records_frame
+from tests.glue.frames import queried
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 
 from pushhub.engine.model.backoff import FixedDelay
@@ -82,10 +81,17 @@ def lived() -> Iterator[Lives]:
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession) -> dict[str, dict[str, Any]]:
+def told() -> dict[str, dict[str, Any]]:
     """The row of each queue's subscriber."""
-    records = records_frame(spark, [each for lives in lived() for each in lives.records])
-    rows = frames.queried(lambda days: outages(days, date(2026, 11, 1), UNTIL), outage_days(records))
+    by_day = defaultdict(list)
+    for each in (record for lives in lived() for record in lives.records):
+        by_day[each.at[:10]].append(each)
+
+    def of_all(*days: str) -> str:
+        kept = " UNION ALL ".join(f"SELECT * FROM ({outage_days(each)})" for each in days)
+        return outages(f"({kept})", date(2026, 11, 1), UNTIL)
+
+    rows = queried(of_all, *by_day.values())
     return {row["queue"]: row for row in rows if row["subscriber_id"] == "s0"}
 
 

@@ -70,10 +70,14 @@ def test_every_row_names_its_project() -> None:
 
 
 def test_every_colour_of_a_chart_has_another_for_dark_screens() -> None:
-    row = {"label": "orders / erp", "p50_ms": 1, "p95_ms": 20, "p99_ms": 300}
+    hour = datetime(2026, 11, 14, tzinfo=UTC)
     html = render(made())
-    for svg in (charts.ranges([row]), charts.shares([{"label": "x", "n": 1}], value="n", colour=charts.BAD, title="x")):
-        assert not re.search(r"(?:fill|stroke): #(?!f{3,6}\b)", svg)
+    for svg in (
+        charts.fates_by_hour([fate(hour=hour, delivered=3, first_won=1, open=1, expired=1)]),
+        charts.percentiles_by_hour([{"hour": hour, "p": 20}], ("p", "p", "p"), "x"),
+        charts.failing_hours([{"who": 1, "hour": hour, "share": each} for each in (0, 1)], {1: "a"}),
+    ):
+        assert not re.search(r"(?:fill|stroke)[:=]\W*#", svg)
         for name in set(re.findall(r"var\((--c-\w+)", svg)):
             # once for light screens, once for dark ones
             assert html.count(f"{name}:#") == 2, name

@@ -23,7 +23,7 @@ from glue_jobs.delivery_report.proof import prove
 from glue_jobs.delivery_report.storage import Layout
 from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
-from tests.glue.frames import queried, rows_of
+from tests.glue.frames import Counted, Kept, queried, rows_of
 from tests.glue.runs import asked
 from tests.glue.table_pages import TablePages
 
@@ -47,12 +47,14 @@ class Hour:
         tables: What the tables hold, by the report's name for them.
         now: When the hub stopped.
         answered: Answers by status, of each route that changes something.
+        faults: Requests that were answered as nobody's request may be.
     """
 
     records: list[dict[str, Any]]
     tables: dict[str, list[dict[str, Any]]]
     now: str
     answered: dict[str, dict[str, int]]
+    faults: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,7 @@ def hour(tmp_path_factory: pytest.TempPathFactory) -> Hour:
         for each in map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
         if each["kind"] not in NO_RECORDS
     }
-    return Hour([*records.values()], told["tables"], told["now"], told["answered"])
+    return Hour([*records.values()], told["tables"], told["now"], told["answered"], told["faults"])
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, hour: 
     assert not proof.set_aside
     return Judged(
         [each for each in rows_of(proof.findings) if each["severity"] == "breach"],
-        {each["project"] for each in queried(balance, fate_cells(proof.deliveries)) if not each["balanced"]},
+        {each["project"] for each in queried(balance, Counted(fate_cells, Kept(arguments))) if not each["balanced"]},
         gone,
     )
 
@@ -144,9 +146,11 @@ def test_every_route_that_changes_something_was_called_and_nothing_failed(hour: 
     for answers in hour.answered.values():
         statuses.update(answers)
     assert all(hour.answered.values()), f"SIMULATED_FROM={SEED}"
+    # In good weather there is no request, however bad, that the hub may fail at
+    assert not hour.faults, f"SIMULATED_FROM={SEED}: {hour.faults[:3]}"
     # Most of them carried out something, so that there is something to judge
     carried_out = [name for name, answers in hour.answered.items() if any(each.startswith("2") for each in answers)]
-    assert len(carried_out) > len(hour.answered) * 0.7, f"SIMULATED_FROM={SEED}: {hour.answered}"
+    assert len(carried_out) > len(hour.answered) * 0.85, f"SIMULATED_FROM={SEED}: {hour.answered}"
     kinds = Counter(f"{each['dialect']} {each['kind']}" for each in hour.records)
     assert {f"{each} accepted" for each in ("raw", "pull", "hub", "webhooks", "notifications")} <= {*kinds}, kinds
 
@@ -161,7 +165,7 @@ def test_nothing_that_anybody_did_turns_the_verdict_red(judged: Judged) -> None:
 def missed(hour: Hour, random: Random) -> list[dict[str, Any]]:
     """A record of each message, by chance, among those that the report must miss at once.
 
-    docs/report.md says which records it misses later, or never ("What it cannot tell").
+    docs/report.md says which records it misses later, or never ("What is promised").
     """
     by_delivery: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for each in hour.records:

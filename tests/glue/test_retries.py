@@ -8,7 +8,7 @@ import pytest
 from glue_jobs.delivery_report.deliveries import delivery_rows
 from glue_jobs.delivery_report.retries import by_attempt, try_cells
 from pyspark.sql import SparkSession
-from tests.glue.frames import queried, records_frame
+from tests.glue.frames import Counted, queried, records_frame
 from tests.glue.lives import NOON, Lives
 
 from pushhub.engine.model.record import RecordKind
@@ -37,6 +37,6 @@ def lives() -> Lives:
 
 
 def test_polls_are_no_tries(spark: SparkSession, lives: Lives) -> None:
-    cells = try_cells(delivery_rows(records_frame(spark, lives.records)))
+    cells = Counted(try_cells, delivery_rows(records_frame(spark, lives.records)))
     found = {row["attempt"]: (row["tried"], row["won"]) for row in queried(by_attempt, cells)}
     assert found == {1: (91, 40), 2: (50, 30), 3: (20, 0)}

@@ -7,7 +7,6 @@ import shutil
 from datetime import date
 from pathlib import Path
 
-import pytest
 from glue_jobs.delivery_report.days import read_replaced
 from glue_jobs.delivery_report.schema import CURATED
 from pyspark.sql import SparkSession
@@ -16,15 +15,16 @@ from tests.glue.lives import HOUR, NOON, Lives, lines_of
 from tests.glue.runs import asked, proved
 
 
-@pytest.fixture
-def lives() -> Lives:
-    """Twenty messages to two subscribers; some deliveries fail first, some are acknowledged, one is exhausted."""
-    lives = Lives()
+def twenty(hour: int = 0) -> Lives:
+    """Twenty messages of an hour to two subscribers; some deliveries fail first, some are acknowledged, one is
+    exhausted.
+    """
+    lives, at = Lives(posted=500 * hour), NOON + hour * HOUR
     for n in range(20):
-        for opened in lives.post(NOON + n * 1_000, subscribers=("s0", "s1")):
+        for opened in lives.post(at + n * 1_000, subscribers=("s0", "s1")):
             delivery = lives.attempt(opened, 503) if n % 5 == 1 else opened
             if n % 5 == 2:
-                lives.acknowledge(lives.attempt(delivery, 202), NOON + 30_000)
+                lives.acknowledge(lives.attempt(delivery, 202), at + 30_000)
             elif n == 3:
                 lives.attempt(lives.attempt(lives.attempt(delivery, 500), 500), 500)
             else:
@@ -32,7 +32,14 @@ def lives() -> Lives:
     return lives
 
 
-def test_whole_records_prove_whole(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
+def holder(files: list[Path], record_id: str) -> Path:
+    """The object that holds a record."""
+    (file,) = [each for each in files if record_id in gzip.decompress(each.read_bytes()).decode()]
+    return file
+
+
+def test_whole_records_prove_whole(spark: SparkSession, tmp_path: Path) -> None:
+    lives = twenty()
     lives.write(tmp_path / "records", batch=25)
     found = proved(spark, asked(tmp_path))
     assert found.findings == []
@@ -43,83 +50,67 @@ def test_whole_records_prove_whole(spark: SparkSession, tmp_path: Path, lives: L
     assert found.sums["missing"] == found.sums["unexpected"] == 0
 
 
-def test_a_dropped_record_is_named_by_its_delivery_and_its_object(
-    spark: SparkSession, tmp_path: Path, lives: Lives
+def test_what_is_taken_or_there_twice_is_named_by_its_deliveries_and_objects(
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    # Given objects, one of which lacks an attempt in the middle of a life
-    files = lives.write(tmp_path / "records", batch=25)
+    dropped, unaccepted, unended, twice = (twenty(hour) for hour in range(4))
+    # Given an object that lacks an attempt in the middle of a life
     (victim,) = [
         each
-        for each in lives.records
+        for each in dropped.records
         if each.kind == "attempt" and each.version == 1 and each.delivery_id == f"{10**18 + 2}.s1"
     ]
-    (file,) = [each for each in files if victim.record_id in gzip.decompress(each.read_bytes()).decode()]
-    kept = [
-        line
-        for line in gzip.decompress(file.read_bytes()).decode().splitlines(keepends=True)
-        if victim.record_id not in line
-    ]
-    file.write_bytes(gzip.compress("".join(kept).encode()))
-    # When
-    found = proved(spark, asked(tmp_path))
-    # Then the delivery is listed with the missing number, and the object with the number of missing records
-    assert found.named == [("record_missing", victim.delivery_id), ("unusable_records", "")]
-    details = [row["detail"] for row in found.findings]
-    assert "no record of version 1 of 2" in details
-    assert (
-        f"dt=2026-11-18/{file.parent.name}/{file.name}: {len(kept)} of {len(kept) + 1} records could be used" in details
-    )
-    assert found.breaches == 2
-
-
-def test_an_acceptance_dropped_with_its_whole_object_is_named(
-    spark: SparkSession, tmp_path: Path, lives: Lives
-) -> None:
-    # Given each record in an object of its own, and the object of an acceptance gone
-    files = lives.write(tmp_path / "records", batch=1)
-    record_id = f"uid-orders/{10**18 + 5}/-/accepted/1"
-    (file,) = [each for each in files if record_id in gzip.decompress(each.read_bytes()).decode()]
-    file.unlink()
-    found = proved(spark, asked(tmp_path))
-    # Then both deliveries of that message are listed, and its hour does not balance
-    assert found.named == [("never_accepted", f"{10**18 + 5}.s0"), ("never_accepted", f"{10**18 + 5}.s1")]
-    assert (found.sums["unexpected"], found.balanced) == (2, False)
-
-
-def test_a_lost_last_record_shows_as_overdue(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
-    # Given the settling record of the last delivery never arrived
-    lost = lives.records.pop()
-    lives.write(tmp_path / "records")
-    # When judged more than an hour after it was due
-    found = proved(spark, asked(tmp_path))
-    # Then
-    assert found.named == [("overdue", lost.delivery_id)]
-    assert (found.sums["missing"], found.balanced) == (1, False)
-
-
-def test_a_duplicated_object_is_named_and_counted_once(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
-    # Given one of two objects copied under another name
-    first, second = lives.write(tmp_path / "records", batch=50)
+    damaged = holder(dropped.write(tmp_path / "records", batch=25), victim.record_id)
+    lines = gzip.decompress(damaged.read_bytes()).decode().splitlines(keepends=True)
+    kept = [line for line in lines if victim.record_id not in line]
+    damaged.write_bytes(gzip.compress("".join(kept).encode()))
+    # And an hour with each record in an object of its own, of which that of an acceptance is gone
+    message_id = 10**18 + 500 + 5
+    holder(unaccepted.write(tmp_path / "records", batch=1), f"uid-orders/{message_id}/-/accepted/1").unlink()
+    # And one whose last record never arrived
+    lost = unended.records.pop()
+    unended.write(tmp_path / "records")
+    # And one of whose two objects one lies there under another name, too
+    first, second = twice.write(tmp_path / "records", batch=50)
     copy = first.with_name(first.name.replace("messages-1-", "messages-0-"))
     shutil.copy(first, copy)
-    # When
-    arguments = asked(tmp_path)
+    # When the night looks at them hours later
+    arguments = asked(tmp_path, now="2026-11-18T18:00:00")
     found = proved(spark, arguments)
-    # Then the two are listed with the number of records they share, which does not break conservation
-    (notice,) = found.findings
-    assert (notice["severity"], notice["finding"]) == ("notice", "duplicate_records")
-    assert "50 records lie in each of" in notice["detail"]
-    assert first.name in notice["detail"]
-    assert copy.name in notice["detail"]
-    assert second.name not in notice["detail"]
-    assert found.balanced
-    assert {state: found.sums[state] for state in lives.states()} == dict(lives.states())
+    # Then all of it is listed, and nothing else
+    assert found.named == [
+        ("duplicate_records", ""),
+        ("never_accepted", f"{message_id}.s0"),
+        ("never_accepted", f"{message_id}.s1"),
+        ("overdue", lost.delivery_id),
+        ("record_missing", victim.delivery_id),
+        ("unusable_records", ""),
+    ]
+    told = {row["finding"]: row for row in found.findings}
+    # With the number of the record that is missing, and the object's of those that are
+    assert "no record of version 1 of 2" in told["record_missing"]["detail"]
+    assert told["unusable_records"]["detail"] == (
+        f"dt=2026-11-18/{damaged.parent.name}/{damaged.name}: {len(kept)} of {len(kept) + 1} records could be used"
+    )
+    # With the objects that share records, which breaks nothing
+    shared = told["duplicate_records"]
+    assert shared["severity"] == "notice"
+    assert "50 records lie in each of" in shared["detail"]
+    assert first.name in shared["detail"]
+    assert copy.name in shared["detail"]
+    assert second.name not in shared["detail"]
+    assert found.breaches == 5
+    # And the hours do not balance
+    assert (found.sums["unexpected"], found.sums["missing"], found.balanced) == (2, 1, False)
     # And the compacted day holds each record once
-    kept = rows_of(read_replaced(spark, f"{arguments.output}/curated/records", CURATED, arguments.date_from))
-    assert sorted(row["record_id"] for row in kept) == sorted(each.record_id for each in lives.records)
+    rows = rows_of(read_replaced(spark, f"{arguments.output}/curated/records", CURATED, arguments.date_from))
+    of_all = [each.record_id for lives in (dropped, unaccepted, unended, twice) for each in lives.records]
+    gone = {victim.record_id, f"uid-orders/{message_id}/-/accepted/1"}
+    assert sorted(row["record_id"] for row in rows) == sorted({*of_all} - gone)
 
 
-def test_corrupt_objects_are_named_with_what_could_be_read(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
+def test_corrupt_objects_are_named_with_what_could_be_read(spark: SparkSession, tmp_path: Path) -> None:
+    lives = twenty()
     # Given an object that is sound, and four with whole lives, each damaged in a way of its own
     lives.write(tmp_path / "records")
     damaged: dict[str, Path] = {}
@@ -155,20 +146,19 @@ def test_corrupt_objects_are_named_with_what_could_be_read(spark: SparkSession, 
     assert found.sums["messages"] >= 20
 
 
-def test_late_records_are_taken_in_by_running_again(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
+def test_late_records_are_taken_in_by_running_again(spark: SparkSession, tmp_path: Path) -> None:
+    lives = twenty()
     # Given a day reported while the object with its last records was still missing
     files = lives.write(tmp_path / "records", batch=60)
     late = files[-1].read_bytes()
     files[-1].unlink()
     before = proved(spark, asked(tmp_path))
     assert not before.balanced
-    # When it has arrived and the day is reported again, twice
+    # When it has arrived and the day is reported again
     files[-1].write_bytes(late)
-    again, once_more = proved(spark, asked(tmp_path)), proved(spark, asked(tmp_path))
+    again = proved(spark, asked(tmp_path))
     # Then everything is there, once
-    assert again.findings == once_more.findings == []
-    assert again.sums == once_more.sums
-    assert again.sums["owed"] == 40
+    assert (again.findings, again.sums["owed"]) == ([], 40)
 
 
 def test_a_life_over_midnight_needs_both_days(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from glue_jobs.delivery_report.sightings import Open, Sight, changed_at, read_it
 from glue_jobs.delivery_report.storage import Layout
 from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
-from tests.glue.frames import queried, rows_of
+from tests.glue.frames import Counted, Kept, kept_deliveries, queried, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, POLICY, Lives
 from tests.glue.runs import asked
 from tests.glue.table_pages import TablePages
@@ -216,8 +216,8 @@ def test_the_verdict_on_what_waits_went_on_or_is_gone(spark: SparkSession, tmp_p
     def verdict(table: TablePages) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
         proof = prove(spark, arguments, Layout(arguments.output, "report"), Steps(), client=lambda: table)
         found = sorted((row["severity"], row["finding"], row["delivery_id"] or "") for row in rows_of(proof.findings))
-        standing = {row["delivery_id"]: row["standing"] for row in rows_of(proof.deliveries)}
-        assert any(not row["balanced"] for row in queried(balance, fate_cells(proof.deliveries)))
+        standing = {row["delivery_id"]: row["standing"] for row in kept_deliveries(arguments)}
+        assert any(not row["balanced"] for row in queried(balance, Counted(fate_cells, Kept(arguments))))
         return found, standing
 
     # When the table is read

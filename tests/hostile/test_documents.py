@@ -20,8 +20,8 @@ import click
 import pytest
 from cli.answers import Odd
 from cli.carried import Folder
-from cli.commands import queues
 from cli.erasing import _is_of
+from cli.json_files import json_in
 from tests.architecture.test_layers import LAYER, ROOT
 from tests.fakes.credentials import credentials
 from tests.hostile.documents import DOCUMENTS
@@ -31,10 +31,14 @@ from cli import archived, foreseen, replaying, rest, senders, signatures
 from pushhub.base import json_text
 from pushhub.base.errors import HubError
 from pushhub.base.oauth import TokenRefused, read_token
+from pushhub.base.signature_check import SignedPost
 from pushhub.base.steps import Steps
 from pushhub.base.verdict import Answer
+from pushhub.base.webhook_senders import SENDERS, event_of
 from pushhub.engine.model import catalogue, search
+from pushhub.engine.model.consumed import Consumed
 from pushhub.engine.store import s3_past
+from pushhub.engine.target import BatchedMessage
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.store._items import decode_parameter
 from pushhub.hub.wire import answer as hub_answer
@@ -44,18 +48,25 @@ from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.views import _answered
 from pushhub.ironmq.api.description import DESCRIPTION as IRONMQ_DESCRIPTION
 from pushhub.ironmq.model.spans import rejected_spans
-from pushhub.ironmq.wire.cloud_events import webhook_trace
+from pushhub.ironmq.wire.cloud_events import webhook_event, webhook_events
 from pushhub.notifications.wire import publish, requests, subscriptions, url
+from pushhub.runtime import consuming
+from pushhub.sinks.kinds import KINDS
+from pushhub.sinks.model.attributes import as_json
+from pushhub.sinks.model.batch import line_of
 from pushhub.web import audit, mcp
 from pushhub.web import json as web_json
 from pushhub.web.http import Request
 from pushhub.web.misspelt import Misspelt
+from pushhub.webhooks.messages.consuming import _new as of_consumed
 from pushhub.webhooks.model.cloud_events import CloudEvent
 from pushhub.webhooks.model.redaction import Redaction
+from pushhub.webhooks.model.transformation import CodeFailed
 from pushhub.webhooks.wire import message
 from pushhub.webhooks.wire.fields import Fields as WebhookFields
 from pushhub.webhooks.wire.fields import parse_body
 from pushhub.webhooks.wire.openapi import parse_openapi
+from pushhub.webhooks.wire.transformation import read_changes, webhook_of
 
 READERS = {
     "pushhub.base.json_text": {"read", "read_words", "lines", "split"},
@@ -65,7 +76,7 @@ READERS = {
 }
 """The functions that read a stranger's JSON, by module: the one that does it, and those that word its refusals."""
 
-REFUSALS = (HubError, TokenRefused, click.ClickException, replaying.Stays, json_text.NotJson, mcp._RpcError)
+REFUSALS = (HubError, TokenRefused, click.ClickException, replaying.Stays, json_text.NotJson, mcp._RpcError, CodeFailed)
 """How a place may refuse a document."""
 
 Driver = Callable[[bytes], object]
@@ -249,6 +260,9 @@ PLACES: Mapping[str, Driver] = {
     "pushhub.web.json.parse_value": web_json.parse_value,
     "pushhub.web.json.parse_object": web_json.parse_object,
     "pushhub.ironmq.api.call.IronCall.fields": asked("ironmq", "PUT", "/3/projects/{project}/queues/q"),
+    "pushhub.base.webhook_senders.event_of": lambda body: event_of(
+        SENDERS["slack"], SignedPost(url="", headers={}, body=body, at=0)
+    ),
     "pushhub.hub.wire.json.parse_object": parse_object,
     "pushhub.hub.wire.json.parse_written": objects.read_pushed,
     "pushhub.hub.wire.objects.read_pushed": asked("hub", "POST", "/api/stores/{project}/messages"),
@@ -274,9 +288,14 @@ PLACES: Mapping[str, Driver] = {
     "pushhub.webhooks.api.api._once.handle": lambda body: json_text.read(body, exact=True),
     "pushhub.web.mcp._message": mcp_answer,
     "pushhub.web.audit._content": audit._content,
-    "pushhub.ironmq.wire.cloud_events.webhook_trace": lambda body: webhook_trace(
+    "pushhub.runtime.consuming._of_event": lambda body: consuming._read(
+        {"body": body.decode(errors="replace"), "attributes": {}}, consuming._of_event
+    ),
+    "pushhub.webhooks.messages.consuming._new": lambda body: of_consumed(Consumed(body=body, event_id="1", at=0)),
+    "pushhub.base.cloud_events.event_in": lambda body: webhook_event(
         body, {"content-type": "application/cloudevents+json"}
     ),
+    "pushhub.base.cloud_events.events_in": lambda body: webhook_events(body, {}),
     # Messages, looked into
     "pushhub.engine.model.search._parsed": lambda body: search.field_values(["a", "a.b"], body, {}),
     "pushhub.notifications.wire.publish.one_line_of_bytes": publish.one_line_of_bytes,
@@ -291,7 +310,22 @@ PLACES: Mapping[str, Driver] = {
             data=body,
         ).structured
     ),
-    # Answers of endpoints
+    # A body that is no UTF-8 comes never so far.
+    "pushhub.sinks.model.batch.line_of": lambda body: line_of(
+        BatchedMessage(message_id="m", about="a", at=0, body=body)
+    ),
+    "pushhub.sinks.model.attributes.as_json": as_text(lambda text: as_json(text.encode(errors="replace").decode())),
+    "pushhub.webhooks.wire.transformation._is_json": lambda body: webhook_of("https://a.example", body, None, "a"),
+    # Answers of code, and of endpoints
+    "pushhub.webhooks.wire.transformation._payload": as_text(
+        lambda text: read_changes({"result": {"payload": {"json": text}}}, "webhook")
+    ),
+    "pushhub.webhooks.wire.transformation._check_json": as_text(
+        lambda text: read_changes({"result": {"format": "json", "parts": [text]}}, "object")
+    ),
+    "pushhub.sinks.wire.errors.object_of": lambda body: [
+        str(kind.load().fault(answered(body, status))) for kind in KINDS for status in (200, 400)
+    ],
     "pushhub.base.oauth._object": lambda body: [
         read_token(answered(body)),
         read_token(answered(body, 400)),
@@ -326,8 +360,8 @@ PLACES: Mapping[str, Driver] = {
     # The command line: files, and what other servers answer
     "cli.carried.Folder.lines": lambda body: folder("a.gz", lambda place: place.lines("a.gz"))(gzip.compress(body)),
     "cli.carried.Folder.state": folder("begun.json", Folder.state),
-    "cli.commands.queues._read": file_of(queues._read),
-    "cli.commands.webhooks.set_signatures": json_text.read,
+    "cli.json_files.json_in": file_of(json_in),
+    "cli.commands.transformations.try_transformation": json_text.read,
     "cli.archived.numbered": lambda body: folder("a.gz", lambda place: [*archived.numbered(place, "a.gz")])(
         gzip.compress(body)
     ),

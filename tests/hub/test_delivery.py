@@ -421,14 +421,15 @@ def test_an_endpoint_may_be_polled_each_second_for_as_long_as_it_asks() -> None:
 
 
 def test_retries_without_end_outlive_the_messages_that_carry_them() -> None:
-    # Given a service whose retries have no end and are ten minutes apart, and an endpoint that is down for twenty days
+    # Given a service whose retries have no end and are as far apart as a queue can delay them, and an endpoint that is
+    # down for longer than a queue keeps anything
     world = HubWorld()
-    world.map("order:new", says=lambda _: 503, options=ServiceOptions(retry_base=600, retry_cap=600))
+    world.map("order:new", says=lambda _: 503, options=ServiceOptions(retry_base=900, retry_cap=900))
     incoming = world.push_message()
-    world.run(seconds=20 * DAY)
+    world.run(seconds=15 * DAY)
     # When it comes back
     world.endpoints[URL] = lambda _: {}
-    world.run(seconds=700)
+    world.run(seconds=1_000)
     # Then it has its message, and no queue dropped it
     assert world.copies(incoming)[0].state is HubState.COMPLETED
     assert world.retry_queue.dead == []

@@ -109,13 +109,6 @@ def test_what_could_not_be_right_is_refused_by_name(store: Store, fields: Any, g
     assert not store.settings.mappings(PROJECT)
 
 
-def test_a_token_url_that_the_guard_refuses_is_not_registered(store: Store) -> None:
-    url = "https://10.0.0.7/latest/meta-data/"
-    store.refusals[url] = "it leads into a network"
-    status, shown = store.call("POST", "/mappings", {"mapping": {**MAPPING, "oauth": {**OAUTH, "token_url": url}}})
-    assert (status, shown["errors"]) == (422, {"oauth": ["token_url it leads into a network"]})
-
-
 def test_records_say_what_was_shown(store: Store) -> None:
     # Given a service with gates that answers later, at another address
     elsewhere = "https://status.example/1"
@@ -165,25 +158,3 @@ def test_a_store_is_told_30_7_and_1_days_before_an_end_and_at_the_end(store: Sto
     assert sorted(each["subject"] for each in listed["notifications"]) == sorted(subjects)
     assert [each["days_left"] for each in store.telemetry.named("certificate_ending")] == [30, 7, 1, 0]
     assert mapping["mtls"]["subject"] == "pushhub.example"
-
-
-def test_a_certificate_that_ends_in_five_days_is_told_of_within_a_minute(store: Store) -> None:
-    ends = datetime.datetime.fromtimestamp(store.clock.now() // 1000 + 5 * 86_400, datetime.UTC)
-    made(store, mtls={"identity": identity(ends=ends)})
-    for _ in range(3):
-        store.clock.advance(seconds=60)
-        store.hub.part(Hub).ends.run(lambda: 55_000)
-    _, listed = store.call("GET", "/notifications")
-    subjects = [each["subject"] for each in listed["notifications"]]
-    assert subjects == ["The client certificate for acme.import ends in 5 days"]
-
-
-def test_a_certificate_that_is_gone_is_told_nothing_of(store: Store) -> None:
-    ends = datetime.datetime.fromtimestamp(store.clock.now() // 1000 + 2 * 86_400, datetime.UTC)
-    change(store, made(store, mtls={"identity": identity(ends=ends)}), mtls=False)
-    store.call("DELETE", f"/mappings/{made(store, mtls={'identity': identity(ends=ends)})['id']}")
-    for _ in range(2):
-        store.clock.advance(seconds=2 * 86_400)
-        store.clock.set((store.clock.now() // 3_600_000 + 1) * 3_600_000)
-        assert store.hub.part(Hub).ends.run(lambda: 55_000) == 0
-    assert not store.telemetry.named("certificate_ending")

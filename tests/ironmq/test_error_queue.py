@@ -69,7 +69,7 @@ def test_text_stays_text_where_it_can() -> None:
     assert (told["body"].encode(), "body_base64" in told) == (body, False)
 
 
-@pytest.mark.parametrize("kind", BODIES)
+@pytest.mark.parametrize("kind", ["quotes", "no text", "little"])
 def test_errors_about_errors_do_not_grow_without_end(kind: str) -> None:
     # Given push queues that are each other's error queues, and subscribers that accept nothing
     world = failing_world(*[f"q{number}" for number in range(8)])

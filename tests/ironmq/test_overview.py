@@ -55,6 +55,7 @@ def test_a_look_at_all_queues_asks_little_more_than_once_for_each() -> None:
             alerts=NOT_ASKED,
             registration=NOT_ASKED,
             quiet=NOT_ASKED,
+            senders=NOT_ASKED,
             clock=clock,
         )
         fronts = cast(Any, _Fronts())

@@ -135,11 +135,10 @@ def _copies(world: World, *queues: str) -> int:
     return sum(each.queue in queues for each in world.messages.all_messages())
 
 
-@pytest.mark.parametrize("each_has", [2, 4])
-def test_queues_that_feed_each_other_make_a_bounded_number_of_copies(world: World, each_has: int) -> None:
-    # Given two queues of several subscribers each, all of which are the other queue
+def test_queues_that_feed_each_other_make_a_bounded_number_of_copies(world: World) -> None:
+    # Given two queues of two subscribers each, all of which are the other queue
     for name, other in (("a", "b"), ("b", "a")):
-        world.make_queue(name, subscribers(*[f"ironmq:///{other}"] * each_has), retries=1, error_queue="cut-off")
+        world.make_queue(name, subscribers(*[f"ironmq:///{other}"] * 2), retries=1, error_queue="cut-off")
     # When one message is posted
     world.post("a", b"x")
     world.run(seconds=300)

@@ -14,8 +14,11 @@ from local import emulator
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Where an emulator runs."""
+    home = tmp_path_factory.mktemp("emulator")
     place = Place(
-        home=tmp_path_factory.mktemp("emulator"),
+        home=home,
+        # What functions were seen to import would be known from others.
+        builds=home / "builds",
         port=free_port(),
         aws_port=free_port(),
         emulator_python=Place.from_environment().emulator_python,

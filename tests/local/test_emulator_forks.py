@@ -128,6 +128,20 @@ def test_a_further_environment_finds_what_others_imported_and_all_else_is_its_ow
     assert len({*used["arguments"], *one["arguments"], *other["arguments"]}) == 3
 
 
+def test_after_the_next_start_the_first_environment_finds_what_was_imported_before_it(aws: Aws, place: Place) -> None:
+    # Given a function that has run, and what it imported
+    function(aws, "again")
+    until(aws, "again", found=True)
+    assert wait_until((place.builds / "imports" / "none").exists, 60)
+    # When the emulator is stopped and started
+    assert emulator.stop(place)
+    emulator.start(place)
+    # Then its first run finds that
+    told = run(aws, "again")
+    assert told["found"]
+    assert (told["runs"], told["name"]) == (1, "again")
+
+
 def test_a_function_that_brings_a_module_of_the_runtime_gets_its_own(aws: Aws) -> None:
     # Given that boto3 is imported already
     function(aws, "usual")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-from local.emulator_frames import FRAME_LIMIT, WAITING_LIMIT, Frames, Turns
+from local.emulator_frames import FRAME_LIMIT, WAITING_LIMIT, Frames, SpacedTurns
 
 
 def ack(number: int) -> str:
@@ -41,7 +41,7 @@ def play(play: Coroutine[Any, Any, None]) -> None:
 def test_what_gathered_while_the_function_was_at_work_is_one_frame() -> None:
     async def given() -> None:
         socket = Socket({"type": "websocket.connect"}, text(ack(0)))
-        frames = Frames(socket.coming.get, Turns(0))
+        frames = Frames(socket.coming.get, SpacedTurns(0))
         assert (await frames.next())["type"] == "websocket.connect"
         assert (await frames.next())["text"] == ack(0)
         # When the function is at work, all that comes is read, the end too
@@ -61,7 +61,7 @@ def test_other_frames_stay_alone_and_in_their_place() -> None:
         several = f"{ack(5)}\n{ack(6)}"
         rest = [ack(3), "unsubscribe_subscriber", ack(4), several, "", ack(7)]
         socket = Socket(text(ack(1)), *map(text, rest), END)
-        frames = Frames(socket.coming.get, Turns(0))
+        frames = Frames(socket.coming.get, SpacedTurns(0))
         got = [(await frames.next())["text"]]
         while (message := await frames.next())["type"] != "websocket.disconnect":
             got.append(message["text"])
@@ -74,7 +74,7 @@ def test_other_frames_stay_alone_and_in_their_place() -> None:
 def test_a_call_that_is_cancelled_takes_nothing_away() -> None:
     async def given() -> None:
         socket = Socket(text(ack(1)))
-        frames = Frames(socket.coming.get, Turns(3600))
+        frames = Frames(socket.coming.get, SpacedTurns(3600))
         await frames._turns.next()
         # Given a call that waits for its turn and is cancelled
         waiting = asyncio.create_task(frames.next())
@@ -83,7 +83,7 @@ def test_a_call_that_is_cancelled_takes_nothing_away() -> None:
         waiting.cancel()
         await asyncio.wait({waiting})
         # Then the next has what it would have had
-        frames._turns = Turns(0)
+        frames._turns = SpacedTurns(0)
         assert (await frames.next())["text"] == ack(1)
         await frames.end()
 
@@ -94,7 +94,7 @@ def test_no_frame_is_larger_than_api_gateway_s_and_a_flood_waits_in_the_socket()
     async def given() -> None:
         count = 2 * WAITING_LIMIT // 16
         socket = Socket(*(text(ack(number)) for number in range(count)), END)
-        frames = Frames(socket.coming.get, Turns(0))
+        frames = Frames(socket.coming.get, SpacedTurns(0))
         got: list[str] = []
         while (message := await frames.next())["type"] != "websocket.disconnect":
             assert len(message["text"]) <= FRAME_LIMIT
@@ -111,7 +111,7 @@ def test_no_frame_is_larger_than_api_gateway_s_and_a_flood_waits_in_the_socket()
 def test_acknowledgements_of_many_come_no_faster_than_they_are_worked_off_and_none_is_lost() -> None:
     async def given() -> None:
         # Given many consumers that acknowledge one notification after the other, all at once
-        turns, handed_on = Turns(0.05), list[str]()
+        turns, handed_on = SpacedTurns(0.05), list[str]()
         sockets = [Socket() for _ in range(10)]
 
         async def work_off(socket: Socket) -> None:

@@ -70,3 +70,18 @@ def test_an_allowed_target_that_is_none_is_named() -> None:
     place = Place.from_environment({"PUSHHUB_ALLOWED_TARGETS": "http://printer/"})
     with pytest.raises(LocalError, match="PUSHHUB_ALLOWED_TARGETS: not an allowed target: 'http://printer/'"):
         parameters(place)
+
+
+def test_parameters_of_the_template_are_written_as_for_a_shell() -> None:
+    given = {
+        "PUSHHUB_PARAMETERS": "ConsumedQueueArn=arn:aws:sqs:us-east-1:000000000000:q 'ConsumedQueueTo=p/queues/a b'"
+    }
+    wanted = {"ConsumedQueueArn": "arn:aws:sqs:us-east-1:000000000000:q", "ConsumedQueueTo": "p/queues/a b"}
+    place = Place.from_environment(given)
+    assert parameters(place).items() >= {**wanted, "LogRetentionDays": "1"}.items()
+
+
+@pytest.mark.parametrize("text", ["ConsumedQueueArn", "=x", "'A=b"])
+def test_parameters_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(LocalError, match="PUSHHUB_PARAMETERS"):
+        Place.from_environment({"PUSHHUB_PARAMETERS": text})

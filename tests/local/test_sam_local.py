@@ -79,8 +79,10 @@ def test_the_whole_template_can_be_prepared() -> None:
     written = invocation_template(
         built, settings, endpoint_url="http://172.17.0.1:1", emulator_url="http://127.0.0.1:1"
     )
-    # Then it has every function, and the layer
-    assert written["Resources"].keys() == functions | {"PushhubLayer"}
+    # Then it has every function, and the layers
+    assert written["Resources"].keys() == functions | {"PushhubLayer", "ScriptingLayer"}
+    layers = written["Resources"]["TransformFunction"]["Properties"]["Layers"]
+    assert layers == [{"Ref": "PushhubLayer"}, {"Ref": "ScriptingLayer"}]
 
 
 def test_records_of_a_stream_look_as_a_function_is_given_them() -> None:

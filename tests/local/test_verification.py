@@ -17,6 +17,11 @@ RESOURCES: dict[str, dict[str, Any]] = {
     "Api": {"Type": "AWS::ApiGatewayV2::Api"},
     "Route": {"Type": "AWS::ApiGatewayV2::Route", "Properties": {"ApiId": {"Ref": "Api"}}},
     "OtherRoute": {"Type": "AWS::ApiGatewayV2::Route", "Properties": {"ApiId": {"Ref": "Api"}}},
+    "Table": {"Type": "AWS::DynamoDB::Table"},
+    "Changes": {
+        "Type": "AWS::Lambda::EventSourceMapping",
+        "Properties": {"FunctionName": {"Ref": "Greet"}, "EventSourceArn": {"Fn::GetAtt": ["Table", "StreamArn"]}},
+    },
     "Sometimes": {"Type": "AWS::KMS::Key", "Condition": "HasKey"},
 }
 
@@ -30,6 +35,10 @@ class Client:
             "describe_stack_resources": {"StackResources": made[:-1]},
             "get_function": {"Configuration": {"State": "Active"}},
             "get_event_source_mapping": {"State": "Enabled"},
+            "list_event_source_mappings": {
+                "EventSourceMappings": [{"EventSourceArn": "arn:table/id-Table/stream/1", "State": "Enabled"}]
+            },
+            "describe_table": {"Table": {"TableStatus": "ACTIVE"}},
             "get_queue_attributes": {"Attributes": {"QueueArn": "arn"}},
             "get_routes": {"Items": [{}, {}]},
             "get_integrations": {"Items": []},
@@ -100,4 +109,24 @@ def test_what_was_never_made_is_named() -> None:
         "Api was not made",
         "Route was not made",
         "OtherRoute was not made",
+        "Table was not made",
+        "Changes was not made",
     ]
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        [],
+        [{"EventSourceArn": "arn:table/id-Table/stream/2", "State": "Disabled"}],
+        [{"EventSourceArn": "arn:table/id-Tables/stream/2", "State": "Enabled"}],
+    ],
+)
+def test_a_stream_may_be_read_by_another_mapping_since_its_table_was_restored(there: list[dict[str, str]]) -> None:
+    # Given the deployed mappings are gone, when another one reads the table's stream, then only the first is missing
+    gone = {"get_event_source_mapping": "ResourceNotFoundException"}
+    first = "Mapping (AWS::Lambda::EventSourceMapping) does not exist or is not active"
+    assert find(**gone) == [first]
+    # And when none does, or it is off, or reads another table's, both are
+    none = {**gone, "list_event_source_mappings": {"EventSourceMappings": there}}
+    assert find(**none) == [first, first.replace("Mapping ", "Changes ", 1)]

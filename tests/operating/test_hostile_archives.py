@@ -192,7 +192,7 @@ def test_mutated_archives_end_in_a_sentence(archive: Archive) -> None:
     ]
     names += archive.folder.files("records")
     refused = 0
-    for _ in range(50):
+    for _ in range(25):
         name = chance.choice(names)
         before = archive.lines(name)
         place = chance.randrange(len(before))
@@ -219,7 +219,7 @@ def test_mutated_archives_end_in_a_sentence(archive: Archive) -> None:
             assert "Traceback" not in said
             refused += 1
         archive.write(name, before)
-    assert refused > 30
+    assert refused > 12
 
 
 def test_whatever_stores_read_is_read_by_the_import() -> None:

@@ -40,9 +40,11 @@ from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.page import KeyRange
+from pushhub.webhooks.model.source import Source, TokenDigest
 from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
+SOURCE = "src_2srOrx2ZWZBpBUvZwXKQmoEYga2"
 APP, ENDPOINT = "app_2srOrx2ZWZBpBUvZwXKQmoEYga2", "ep_2srOrx2ZWZBpBUvZwXKQmoEYga2"
 MAPPING, INTEGRATION = "5" * 24, "6" * 24
 RECORDS_BUCKET = "records"
@@ -367,6 +369,26 @@ def test_what_signs_consumers_tokens_is_sealed_with_the_first_key(stack: Callabl
     # And one that was changed since it was read is left alone, to be done again
     with pytest.raises(Conflict):
         item.reseal(replace(stored, current=here.vault().seal("#signing", b"c" * 32)))
+
+
+def test_what_sources_keep_is_sealed_with_the_first_key(stack: Callable[[], Stack]) -> None:
+    # Given a source that another key sealed, beside an application
+    here = stack()
+    webhooks = DynamoDBWebhooksSettings(here.dynamodb, aws.WEBHOOKS_TABLE, FakeClock(), here.credentials())
+    source = Source(kind="github", verified=True, tokens=(TokenDigest("0a"),), sealed=here.by_other(b"its secret"))
+    plain = Application(project=PROJECT, app_id=APP, fields=ApplicationFields(name="x"), created_at=1, updated_at=1)
+    webhooks.put_application(plain, None)
+    before = webhooks.put_application(replace(plain, app_id=SOURCE, source=source), None)
+    # When everything is sealed with the first key
+    code, said = here.run()
+    # Then so is what the source keeps, and nothing else has changed
+    assert code == 0, said
+    here.gone.add(here.other)
+    after = webhooks.source(PROJECT, SOURCE)
+    assert after is not None
+    assert after.source is not None
+    assert here.vault().open(PROJECT, after.source.sealed) == b"its secret"
+    assert replace(after, version=before.version, source=source) == before
 
 
 def test_an_item_that_changes_meanwhile_is_left_alone_and_named(stack: Callable[[], Stack]) -> None:

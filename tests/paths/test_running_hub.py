@@ -21,7 +21,7 @@ from c8y_api import CumulocityApi
 from c8y_api.model import Subscription
 from c8y_tk.notification2 import AsyncListener
 from iron_mq import IronMQ
-from tests.stack.delivery_report import make_report, records_of
+from tests.stack.delivery_report import make_report, records_of, rows
 from tests.stack.endpoints import Recorder
 from tests.stack.hub_endpoint import TOKEN, HubEndpoint
 from tests.stack.project import ProjectClient, until
@@ -87,6 +87,10 @@ def test_the_report_accounts_for_everything_that_was_posted(stack: RunningStack,
     verdict = json.loads((report / "summary.json").read_text())["verdict"]
     assert verdict["conserved"]
     assert [verdict[each] for each in ("messages", "owed", "delivered", "exhausted")] == [3, 5, 3, 2]
+    # And the job had the stack's own tables to compare the records with
+    assert "not_compared" not in {row["finding"] for row in rows(report, "findings")}
+    # And attempts are counted as the subscribers saw them
+    assert {row["subscriber"]: row["attempts"] for row in rows(report, "subscribers")} == {"good": 2, "bad": 4}
 
 
 def test_an_endpoint_of_the_hub_protocol_is_sent_an_order_and_answers_with_another(stack: RunningStack) -> None:

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build() -> Path:
     """The output of ``sam build``."""
-    return built(tmp_path_factory.mktemp("sam"))
+    return built()
 
 
 def test_sam_validate_finds_nothing_in_the_template_as_it_is_written() -> None:

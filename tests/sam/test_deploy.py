@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from glue_jobs.bundle import bundle
 from glue_jobs.libraries import PLATFORM
-from tests.sam.conftest import STACK, Deployment, deploy, resources_of, undigested
+from tests.sam.conftest import STACK, Deployment, resources_of, undigested
 from tests.sam.sink import Sink
 from tests.sam.toolbox import ROOT
 from tests.template.cloudformation import deployed
@@ -206,21 +206,6 @@ def test_each_event_runs_through_what_sam_has_built(deployment: Deployment, path
     said = answer["Payload"].read().decode()
     assert "FunctionError" not in answer, said
     assert "errorMessage" not in said
-
-
-def test_what_an_operator_may_ask_for_is_deployed_too(deployment: Deployment, build: Path) -> None:
-    # Given a hub without optional parts
-    functions = deployment.client("lambda")
-    ingest, api = deployment.outputs["IngestFunctionName"], deployment.outputs["WebSocketApiId"]
-    assert functions.get_function_configuration(FunctionName=ingest)["Runtime"] == "python3.13"
-    # When they are requested
-    asked = ("WebSocketAccessLog=true", "IngestConcurrency=20", "DispatchConcurrency=10", "ControlConcurrency=30")
-    deploy(build, deployment.emulator, *asked, "EdgeDistribution=true", "Runtime=python3.14")
-    # Then connections are logged, and the runtime is the newer one (the emulator accepts
-    # reserved concurrency but ignores it)
-    [stage] = deployment.client("apigatewayv2").get_stages(ApiId=api)["Items"]
-    assert ":log-group:/aws/vendedlogs/pushhub-websocket-api" in stage["AccessLogSettings"]["DestinationArn"]
-    assert functions.get_function_configuration(FunctionName=ingest)["Runtime"] == "python3.14"
 
 
 def test_no_function_was_refused_anything_or_failed_otherwise(deployment: Deployment) -> None:

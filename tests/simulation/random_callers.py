@@ -7,12 +7,13 @@ tables hold (``tables.json``); the delivery report judges both (``tests/glue/tes
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -100,6 +101,26 @@ MADE_BY = (
 )
 """Where the things lie whose ids an answer tells, if not under its own path."""
 
+SPELLED = (
+    (re.compile(r"/auth/stream/([^/]+)/sink"), r"/stream/\1/sink"),
+    (re.compile(r"/auth/(stream|stream-portal-access)$"), "/stream"),
+    (re.compile(r"/attempt/(msg|endpoint)$"), r"/\1"),
+    (re.compile(r"/app/([^/]+)/polling-endpoint$"), r"/app/\1/polled"),
+)
+"""Other paths of things, and the one under which a caller knows them."""
+
+SINK_CODE = "function handler({events}) { return {messages: events.map(({payload}) => ({payload}))} }"
+"""A transformation of a destination."""
+
+STREAM_CODE = "function handler({events}) { return {data: events} }"
+"""A transformation of a stream's sink."""
+
+INGEST = "/ingest/in/"
+"""Begins the URLs of sources."""
+
+TRIES = 3
+"""A route that has never carried out anything is tried so often, with other values each time."""
+
 LOOKED_UP = {
     "ironmq.delete_message": "ironmq.reserve_messages",
     "ironmq.delete_messages": "ironmq.reserve_messages",
@@ -111,8 +132,18 @@ LOOKED_UP = {
     "webhooks.expunge_message": "webhooks.list_messages",
     "webhooks.expunge_messages": "webhooks.list_messages",
     "webhooks.seek": "webhooks.consume",
+    "webhooks.acknowledge": "webhooks.lease",
+    "webhooks.expunge_stream_event": "webhooks.list_stream_events",
+    "webhooks.remove_oauth": "webhooks.set_oauth",
+    "webhooks.remove_mtls": "webhooks.set_mtls",
+    "webhooks.remove_operational_oauth": "webhooks.set_operational_oauth",
+    "webhooks.remove_operational_mtls": "webhooks.set_operational_mtls",
+    "webhooks.cancel_task": "webhooks.bulk_replay",
+    "webhooks.skip_stream_sink": "webhooks.create_stream_events",
+    "webhooks.rotate_autoconfig": "webhooks.create_autoconfig",
+    "webhooks.stream_logout": "webhooks.stream_access",
 }
-"""What a caller looks at first, to know what there is to name."""
+"""What a caller does first, to have something to name."""
 
 LEFT_OUT = {"uid", "featureFlag", "featureFlags", "channels", "payloadFilters", "reservation_id", "application"}
 """Fields that fit nothing in this world more often than not."""
@@ -145,6 +176,9 @@ class Tenant:
         token: Its token.
         known: Ids and names by the path that they follow.
         portals: Tokens of its customers, each with the application it opens.
+        streams: The same of streams.
+        subscribing: Keys of autoconfigurations, each with the path of what it makes.
+        sources: Paths of its sources' URLs.
         reserved: Ids of reservations, by the path of the message.
         tokens: Tokens of consumers of notifications.
     """
@@ -153,6 +187,9 @@ class Tenant:
     token: str
     known: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     portals: list[tuple[str, str]] = field(default_factory=list)
+    streams: list[tuple[str, str]] = field(default_factory=list)
+    subscribing: list[tuple[str, str]] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
     reserved: dict[str, str] = field(default_factory=dict)
     tokens: list[str] = field(default_factory=list)
 
@@ -161,6 +198,13 @@ class Tenant:
         if isinstance(name, str) and name and name not in self.known[path]:
             self.known[path].append(name)
             del self.known[path][len(APPS) : -40]
+
+    def forget(self, path: str) -> None:
+        """Name a thing no more, and its URL neither."""
+        above, _, name = path.rpartition("/")
+        if name in self.known[above]:
+            self.known[above].remove(name)
+        self.sources = [each for each in self.sources if f"/{name}/" not in each]
 
 
 class RandomCallers:
@@ -173,12 +217,14 @@ class RandomCallers:
     Attributes:
         answered: Answers by route and status.
         refusals: The last refusal of each route.
+        faults: Answers that no caller may get, whatever it asks for.
     """
 
     def __init__(self, seed: int, requests: int = REQUESTS) -> None:
         self.account = Account(f"callers/{seed}", stack(), Weather((), "calm"))
         self.answered: Counter[tuple[str, int]] = Counter()
         self.refusals: dict[str, str] = {}
+        self.faults: list[str] = []
         self._requests = requests
         self._random = Random(f"callers/{seed}")
         self._gateway = WebSocketGateway(self.account)
@@ -256,15 +302,60 @@ class RandomCallers:
             for _ in range(2):
                 access = self._expect(tenant, "webhooks.portal_access", {}, app=app_id).body
                 tenant.portals.append((access["token"], app_id))
+            self._set_up_application(tenant, app_id)
+        self._set_up_streams(tenant)
+        self._set_up_sources(tenant)
+        self._expect(tenant, "webhooks.create_connector", GOOD["webhooks.create_connector"].body)
         self._expect(tenant, "webhooks.create_operational_endpoint", {"url": "https://well.example/in"})
         scheduler = {"key": "acme:poll", "count": 5, "interval": "minutes"}
         self._expect(tenant, "hub.make_scheduler", {"scheduler": scheduler})
         self._expect(tenant, "hub.make_parameter", {"parameter": {"name": "acme.key", "value": "1"}})
+        alert = GOOD["ironmq.create_project_alert"].body
+        self._expect(
+            tenant,
+            "ironmq.create_project_alert",
+            {"alert": {**alert["alert"], "queue": "orders", "subscriber": "well"}},
+        )
         acme = {"name": "acme", "url": "https://acme.example", "token": "t"}
         self._expect(tenant, "hub.register_integration", {"integration": acme})
         rule = {"context": "tenant", "subscription": "alarms", "subscriptionFilter": {"apis": ["alarms"]}}
         self._expect(tenant, "notifications.create_subscription", rule)
         self._expect(tenant, "notifications.create_token", {"subscriber": "shop", "subscription": "alarms"})
+
+    def _set_up_application(self, tenant: Tenant, app: str) -> None:
+        """What else an application has: destinations on AWS, an integration, a link by which customers subscribe."""
+        sink = GOOD["webhooks.create_sink"].body
+        for number in range(3):
+            self._expect(tenant, "webhooks.create_sink", {**sink, "uid": f"q{number}"}, app=app)
+            wanted = {"mode": "binary", "consent": True, "callback": True}
+            asked = {"url": f"https://asked-{number}.example/in", "cloudEvents": wanted}
+            self._expect(tenant, "webhooks.create_endpoint", asked, app=app)
+        polled = self._expect(tenant, "webhooks.create_sink", {"type": "pollingEndpoint"}, app=app).body["id"]
+        tenant.learn(f"/api/v1/app/{app}/polled", polled)
+        self._expect(tenant, "webhooks.create_integration", {"name": "Order desk"}, app=app)
+        # One for an endpoint, and one for what is polled.
+        for _ in range(2):
+            self._expect(tenant, "webhooks.create_autoconfig", {}, app=app)
+
+    def _set_up_streams(self, tenant: Tenant) -> None:
+        """Streams with a sink of each kind that needs no account of AWS, and what their customers look with."""
+        for name in ("clicks", "sales"):
+            stream = self._expect(tenant, "webhooks.create_stream", {"name": name}).body["id"]
+            for host in ("well.example", "errors.example"):
+                sink = {"type": "http", "config": {"url": f"https://{host}/in"}}
+                self._expect(tenant, "webhooks.create_stream_sink", sink, stream=stream)
+            self._expect(tenant, "webhooks.create_stream_sink", {"type": "poller", "config": {}}, stream=stream)
+            self._expect(tenant, "webhooks.stream_access", {}, stream=stream)
+            events = [{"eventType": TYPES[0], "payload": "{}"}]
+            self._expect(tenant, "webhooks.create_stream_events", {"events": events}, stream=stream)
+
+    def _set_up_sources(self, tenant: Tenant) -> None:
+        """A source that knows its sender, and two that take what anybody posts."""
+        anybody = {"type": "generic-webhook"}
+        for kind in ({"type": "github", "config": {"secret": "s"}}, anybody, anybody):
+            source = self._expect(tenant, "webhooks.create_source", {"name": "theirs", **kind}).body["id"]
+            for host in ("well.example", "errors.example"):
+                self._expect(tenant, "webhooks.create_source_endpoint", {"url": f"https://{host}/in"}, source=source)
 
     def _expect(self, tenant: Tenant, name: str, body: object, **names: str) -> HttpAnswer:
         route = next(each for each in self._routes if each.name == name)
@@ -277,16 +368,30 @@ class RandomCallers:
     def _call_at_random(self, route: Route[Any, Any]) -> None:
         tenant = self._random.choice(self._tenants)
         first = next((each for each in self._routes if each.name == LOOKED_UP.get(route.name)), None)
-        names = self._call(tenant, first, {}) if first else {}
-        self._call(tenant, route, names)
+        for _ in range(TRIES):
+            chosen: Mapping[str, str] = {}
+            fresh: Sequence[str] = ()
+            if first:
+                names, answer = self._call(tenant, first, {})
+                if answer.status < 300:
+                    chosen, fresh = names, [str(each["id"]) for each in said(answer.body) if "id" in each]
+            self._call(tenant, route, chosen, fresh)
+            if not self._changes(route) or self._carried_out(route):
+                break
 
-    def _call(self, tenant: Tenant, route: Route[Any, Any], chosen: Mapping[str, str]) -> dict[str, str]:
-        """Call a route; returns the names in its path.
+    def _carried_out(self, route: Route[Any, Any]) -> bool:
+        return any(name == route.name and status < 300 for name, status in self.answered)
+
+    def _call(
+        self, tenant: Tenant, route: Route[Any, Any], chosen: Mapping[str, str], fresh: Sequence[str] = ()
+    ) -> tuple[dict[str, str], HttpAnswer]:
+        """Call a route; returns the names in its path, and the answer.
 
         Args:
             tenant: Who calls.
             route: Which one.
             chosen: Names to keep to.
+            fresh: Ids that it has just been told, for the first name that is not chosen.
         """
         random = self._random
         of = random.choice(self._tenants) if random.random() < ABROAD else tenant
@@ -296,9 +401,14 @@ class RandomCallers:
         names: dict[str, str] = {"id": "accepted"} if route.name == "hub.show_queue" else {}
         for each in re.findall(r"\{(\w+)\}", route.path):
             before = route.path.partition("/{" + each + "}")[0].format(**names)
-            if each not in names:
-                there = route.name not in {"hub.handle_message"} and chosen.get(each)
-                names[each] = there or self._name(of, before, each, portal, spared=ruinous(route))
+            if each in names:
+                continue
+            if each in chosen and route.name != "hub.handle_message":
+                names[each] = chosen[each]
+            elif fresh and each not in {"project", "store"}:
+                names[each], fresh = random.choice(fresh), ()
+            else:
+                names[each] = self._name(of, before, each, portal, spared=ruinous(route))
         # Another test says which routes lack one.
         good = GOOD.get(route.name, Good())
         body = None if good.body is None and route.method == "GET" else self._filled(tenant, route, names, good.body)
@@ -312,8 +422,13 @@ class RandomCallers:
             query = "?state=failing"
         if route.auth is Auth.CAPABILITY and tenant.tokens:
             query = f"?token={random.choice(tenant.tokens)}"
-        self._ask(tenant, of, route, names, body, query=query, portal=portal[0] if portal else "")
-        return names
+        token = portal[0] if portal else ""
+        if route.name == "webhooks.stream_logout" and tenant.streams:
+            token = tenant.streams[-1][0]
+        if route.name in {"webhooks.subscribe", "webhooks.subscribe_poller"} and tenant.subscribing:
+            token, path = random.choice(tenant.subscribing)
+            names["app"], names["autoconfig"] = path.split("/")[4], path.split("/")[6]
+        return names, self._ask(tenant, of, route, names, body, query=query, portal=token)
 
     def _name(self, tenant: Tenant, before: str, name: str, portal: tuple[str, str] | None, *, spared: bool) -> str:
         """What a path says in one place, after what is before it: mostly something there is.
@@ -338,6 +453,8 @@ class RandomCallers:
             return random.choice(few or ["none"])
         if name == "endpoint" and "/msg/" in before:
             before = f"{before.partition('/msg/')[0]}/endpoint"
+        for pattern, place in SPELLED:
+            before = pattern.sub(place, before)
         known = tenant.known[before]
         if known and random.random() < 0.95:
             return random.choice(known[-20:])
@@ -354,7 +471,20 @@ class RandomCallers:
             some = self._random.sample(there, min(3, len(there)))
             return {"ids": [{"id": each.removeprefix(path), "reservation_id": tenant.reserved[each]} for each in some]}
         body = self._changed(tenant, good)
-        if route.name == "ironmq.change_queue" and isinstance(body, dict):
+        if not isinstance(body, dict):
+            return body
+        if route.name in {"webhooks.create_event_type", "webhooks.create_stream_event_type"}:
+            body["name"] = f"kind.{self._random.randrange(1_000)}"
+        if "sink_transformation" in route.name and "code" in body:
+            body["code"] = SINK_CODE
+        if "stream_transformation" in route.name and "code" in body:
+            body["code"] = STREAM_CODE
+        if "alert" in body:
+            body["alert"] = {**body["alert"], "queue": "orders"}
+        if "operational" in route.name:
+            # Those have types of their own.
+            body |= {name: ["endpoint.created"] for name in ("eventTypes", "filterTypes") if name in body}
+        if route.name == "ironmq.change_queue":
             # Queues keep their type.
             body = {"queue": {name: each for name, each in body.get("queue", {}).items() if "type" not in name}}
         return body
@@ -398,7 +528,7 @@ class RandomCallers:
             case "appIds":
                 return tuple(tenant.known["/api/v1/app"])
             case "subscriber":
-                return ("well", "errors", "copy", "shop")
+                return ("well", "errors", "second", "shop")
             case "until" | "before":
                 return (None, iso_time(now))
             case "deliverAt":
@@ -424,7 +554,9 @@ class RandomCallers:
     ) -> HttpAnswer:
         path = route.path.format(**{**dict.fromkeys(("project", "store"), of.project), **names})
         if route.name.startswith("webhooks.consent") and self._consents:
-            path = self._random.choice(self._consents)
+            path = self._random.choice(self._consents[-4:])
+        if route.path.startswith(INGEST) and of.sources:
+            path = self._random.choice(of.sources[-20:])
         text = None if body is None else as_bytes(body).decode()
         answer = self.account.http(
             route.method, path + query, text, headers=shown(route, tenant.project, portal or tenant.token)
@@ -432,8 +564,16 @@ class RandomCallers:
         self.answered[route.name, answer.status] += 1
         if 200 <= answer.status < 300:
             self._learn(of, path, answer.body)
+            if route.method == "DELETE":
+                of.forget(path)
+            if path in self._consents:
+                # It works once.
+                self._consents.remove(path)
         else:
             self.refusals[route.name] = f"{path} {(text or '')[:300]}: {answer}"
+        # Notifications 2.0 answers some refusals with 500, each with its own name.
+        if answer.status in {0, 500, 502, 503, 504} and "reliable-notification" not in str(answer.body):
+            self.faults.append(f"{route.method} {path} {(text or '')[:1000]}: {answer.status} {answer.body}")
         return answer
 
     def _learn(self, tenant: Tenant, path: str, body: Any) -> None:
@@ -441,11 +581,20 @@ class RandomCallers:
         token = body.get("token") if isinstance(body, dict) else None
         if token and "/app-portal-access/" in path:
             tenant.portals.append((token, path.rpartition("/")[2]))
+        elif token and "/stream-portal-access/" in path:
+            tenant.streams.append((token, path.rpartition("/")[2]))
+        elif token and "/autoconfig" in path:
+            with contextlib.suppress(ValueError, KeyError):
+                key = json.loads(base64.b64decode(token.removeprefix("auto_v2_")))["tok"]
+                of = path.removesuffix("/rotate") + ("" if path.endswith("/rotate") else f"/{body['id']}")
+                tenant.subscribing.append((key, of))
         elif token and path == "/notification2/token":
             tenant.tokens.append(token)
         for pattern, place in MADE_BY:
             path = place if place == TASKS and pattern.search(path) else pattern.sub(place, path)
         for each in said(body):
+            if each.get("ingestUrl"):
+                tenant.sources.append(urlsplit(each["ingestUrl"]).path)
             if "msgId" in each:
                 tenant.learn(f"{path.partition('/attempt/')[0]}/msg/{each['msgId']}/attempt", each["id"])
                 continue
@@ -514,8 +663,13 @@ class RandomCallers:
             short: [kept for each in self.account.dynamodb.tables[name].everything() if (kept := keys_of(each))]
             for short, name in TABLES.items()
         }
-        told = {"now": iso_time(self.account.now_ms()), "tables": tables, "answered": self._told()}
-        (folder / "tables.json").write_text(json.dumps(told))
+        told = {
+            "now": iso_time(self.account.now_ms()),
+            "tables": tables,
+            "answered": self._told(),
+            "faults": self.faults,
+        }
+        (folder / "tables.json").write_text(json.dumps({**told, "faults": self.faults}))
 
     def _told(self) -> dict[str, dict[str, int]]:
         return {

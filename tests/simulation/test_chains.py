@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked, Reply
-from simulation.functions import LONGEST_CHAIN, Environment
+from simulation.functions import LONGEST_CHAIN
 from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import HOUR, Weather
@@ -32,11 +32,11 @@ class FailsUntil:
         self._tries = tries
         self.asked_at: list[int] = []
 
-    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
+    def asked(self, request: PushRequest, environment: str) -> tuple[Asked, Reply]:
         now = self._account.scheduler.now
         self.asked_at.append(now // SECOND)
         status = 200 if len(self.asked_at) >= self._tries else 500
-        return Asked(now, {}, b"", request.headers["Iron-Message-Id"], environment.name), Reply(status=status)
+        return Asked(now, {}, b"", request.headers["Iron-Message-Id"], environment), Reply(status=status)
 
 
 def posted(

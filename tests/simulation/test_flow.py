@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, pairwise, product
+from itertools import chain, cycle, pairwise
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -45,7 +45,7 @@ def out_of_rate(bench: Bench, rate: float, window_s: float) -> list[int]:
     return [each for each in windows(bench.receiver.begun, window_s) if not 0.95 * due - 1 <= each <= 1.02 * due + 1]
 
 
-@pytest.mark.parametrize(("rate", "runs"), list(product(RATES, [1, 50])))
+@pytest.mark.parametrize(("rate", "runs"), list(zip(RATES, cycle([1, 50]), strict=False)))
 def test_a_rate_is_kept_to_the_percent(rate: float, runs: int) -> None:
     # Given more messages than a subscriber's rate lets through, posted together and later
     seconds = 120.0 if rate <= 10 else 40.0
@@ -63,11 +63,11 @@ def test_a_rate_is_kept_to_the_percent(rate: float, runs: int) -> None:
     assert receiver.most_within(5) <= 6 * rate + 1
 
 
-# Each of so many requests takes CPU, so this is shown for twelve seconds, in which a turn is prolonged twice. (On one
+# Each of so many requests takes CPU, so this is shown for eight seconds, in which a turn is prolonged. (On one
 # environment, which takes as much CPU again: 99.6 to 101.6 % of thirty seconds on 2026-11-23.)
 def test_five_hundred_a_second_are_kept_in_parts_that_make_up_half_a_minute() -> None:
     # Given more messages than 500 a second lets through, posted together and later
-    rate, seconds, part_s = 500.0, 12.0, 5
+    rate, seconds, part_s = 500.0, 8.0, 5
     bench = Bench(f"rate/{rate}/50", limits=Limits(rate_per_s=rate), runs=50)
     with bench.running():
         bench.post(round(rate * seconds * 0.6))
@@ -110,10 +110,10 @@ def test_a_rate_for_which_one_run_has_too_few_threads_is_kept_by_several() -> No
 
 
 def test_a_rate_may_change_between_one_part_and_several_with_messages_waiting() -> None:
-    bench = Bench("parts/1", limits=Limits(rate_per_s=220))
+    bench = Bench("parts/1", limits=Limits(rate_per_s=120))
     with bench.running():
-        bench.post(2_600)
-        for rate in (220, 5, 150, 30):
+        bench.post(1_700)
+        for rate in (120, 5, 110, 30):
             bench.limit(Limits(rate_per_s=rate))
             bench.goes_on(2)
             begun = len(bench.receiver.begun)
@@ -121,7 +121,7 @@ def test_a_rate_may_change_between_one_part_and_several_with_messages_waiting() 
             assert 0.95 * 4 * rate - 1 <= len(bench.receiver.begun) - begun <= 1.02 * 4 * rate + rate / 2 + 1
         bench.limit(None)
         bench.goes_on(70)
-    assert len({*bench.receiver.ids}) == len(bench.receiver.ids) == 2_600
+    assert len({*bench.receiver.ids}) == len(bench.receiver.ids) == 1_700
 
 
 def test_attempts_that_wait_for_one_read_do_not_make_their_requests_together() -> None:
@@ -140,7 +140,7 @@ def test_attempts_that_wait_for_one_read_do_not_make_their_requests_together() -
 def test_a_changed_rate_is_in_force_within_two_seconds() -> None:
     bench = Bench("changes/1", limits=Limits(rate_per_s=5))
     with bench.running():
-        bench.post(3_000)
+        bench.post(1_400)
         # From 0.1 a second, too, whose next attempt is arranged for ten seconds later
         for rate in (5, 40, 0.1, 8):
             bench.limit(Limits(rate_per_s=rate))
@@ -151,7 +151,7 @@ def test_a_changed_rate_is_in_force_within_two_seconds() -> None:
         # And no limit is none
         bench.limit(None)
         bench.goes_on(60)
-    assert len({*bench.receiver.ids}) == 3_000
+    assert len({*bench.receiver.ids}) == 1_400
 
 
 @pytest.mark.parametrize(("places", "runs"), [(1, 50), (CHANCE.randrange(2, 9), 4), (CHANCE.randrange(20, 60), 50)])
@@ -178,13 +178,12 @@ def test_concurrent_requests_are_as_many_as_may_be_and_never_one_more(places: in
     assert len({*receiver.ids}) == len(receiver.ids)
 
 
-@pytest.mark.parametrize(("seed", "repeats"), [(1, 0.0), (2, 0.2)])
-def test_a_place_whose_run_was_killed_is_free_again_and_never_used_twice(seed: int, repeats: float) -> None:
+def test_a_place_whose_run_was_killed_is_free_again_and_never_used_twice() -> None:
     # Given three places, and runs of push that are killed all the time; and messages that SQS hands out twice
-    bench = Bench(f"kills/{seed}", limits=Limits(concurrency=3), takes_ms=lambda _: 1_500, runs=10, timeout_s=5)
+    bench = Bench("kills/2", limits=Limits(concurrency=3), takes_ms=lambda _: 1_500, runs=10, timeout_s=5)
     with bench.running():
         bench.post(400)
-        bench.kills("push", seconds=300, rate=0.01, repeats=repeats)
+        bench.kills("push", seconds=300, rate=0.01, repeats=0.2)
         bench.goes_on(360)
     receiver = bench.receiver
     assert receiver.most_at_once == 3
@@ -198,8 +197,7 @@ def test_a_place_whose_run_was_killed_is_free_again_and_never_used_twice(seed: i
     assert len(receiver.begun) > 60
 
 
-@pytest.mark.parametrize("runs", [4, 50])
-@pytest.mark.parametrize("takes_ms", [6_000, CHANCE.randrange(5_001, 9_500)])
+@pytest.mark.parametrize(("takes_ms", "runs"), [(6_000, 50), (CHANCE.randrange(5_001, 9_500), 4)])
 def test_a_healthy_subscriber_that_takes_its_time_gets_its_messages(takes_ms: int, runs: int) -> None:
     bench = Bench(f"slow/{takes_ms}/{runs}", takes_ms=lambda _: takes_ms, runs=runs)
     with bench.running():
@@ -263,7 +261,7 @@ def test_a_slow_subscriber_makes_room_for_those_of_another_project_in_the_same_r
 # Runs of push last less than two minutes, those of the slow lane and of what takes long seven.
 PASSED_ON = [
     # A rate, and answers that take several times as long as the time between two requests
-    (Limits(rate_per_s=2), 3_000, 10, 480),
+    (Limits(rate_per_s=2), 3_000, 10, 300),
     # A slow one, with all the places that it may earn; and one whose answers take longer than a turn lasts by itself
     (None, 6_000, 10, 300),
     (None, 25_000, 60, 330),
@@ -292,17 +290,17 @@ def test_nothing_is_posted_twice_when_a_run_ends_and_another_takes_the_turn(
         assert out_of_rate(bench, limits.rate_per_s, WINDOW_S) == []
 
 
-@pytest.mark.parametrize("limits", [None, Limits(rate_per_s=5), Limits(concurrency=3)])
+@pytest.mark.parametrize("limits", [None, Limits(rate_per_s=3), Limits(concurrency=3)])
 def test_a_time_limit_may_be_raised_beyond_what_push_can_wait_and_lowered_while_messages_wait(
     limits: Limits | None,
 ) -> None:
     # Given a subscriber with messages waiting all the time, whose time limit is raised, and lowered again
     bench = Bench("time limit/1", limits=limits, takes_ms=lambda _: 400, runs=10)
     made_by: list[set[str]] = []
-    rate = (limits.rate_per_s if limits else None) or 7
+    rate = 3
     with bench.running():
         for second in range(120):
-            bench.post(round(rate), after=second)
+            bench.post(rate, after=second)
         for timeout_s in (10, 100, 10):
             bench.limit(limits, timeout_s=timeout_s)
             # (a change is in force after two seconds, and what was begun before is over after some more)
@@ -313,7 +311,7 @@ def test_a_time_limit_may_be_raised_beyond_what_push_can_wait_and_lowered_while_
         bench.goes_on(90)
     receiver = bench.receiver
     # Then each is sent once, push makes none of those attempts that might outlast it, and nobody was idle
-    assert len(receiver.ids) == len({*receiver.ids}) == 120 * round(rate)
+    assert len(receiver.ids) == len({*receiver.ids}) == 120 * rate
     assert made_by[:2] == [{"push"}, {"poll"}]
     assert bench.broken == set()
 

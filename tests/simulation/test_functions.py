@@ -80,7 +80,7 @@ def test_a_run_of_push_has_in_hand_what_it_received_or_read_from_a_line(
     scheduler = SimpleNamespace(now=0, sleep=lambda _: None, note=lambda *_: None)
     weather = SimpleNamespace(worst=lambda *_: 0, strikes=lambda *_: False, over=0)
     random = SimpleNamespace(randrange=lambda *_: 0)
-    account: Any = SimpleNamespace(seed="s", scheduler=scheduler, weather=weather, random=random, calls=0)
+    account: Any = SimpleNamespace(seed="s", scheduler=scheduler, weather=weather, random=random, calls=0, chosen=None)
     settings: Any = SimpleNamespace(name=function, timeout_s=60)
     environment = Environment(account, settings, 1)
     # When it is answered with an order

@@ -21,16 +21,13 @@ from pushhub.engine.projects.projects import Projects
 from pushhub.runtime.routes import all_routes
 from pushhub.web.api import Auth, Route
 
-ROUTES = [each for each in all_routes() if not each.name.endswith("_past_search")]
-"""All routes but those that Athena answers, which the simulator does not have."""
-
 
 class Callers(RandomCallers):
     """A tenant who calls each route with a long text in each place."""
 
     def __init__(self) -> None:
         super().__init__(1)
-        self.faults: dict[str, int] = {}
+        self.failures: dict[str, int] = {}
         self.asked = 0
 
     def call_all(self, call: Callable[[Tenant, Route[Any, Any]], None]) -> None:
@@ -44,7 +41,7 @@ class Callers(RandomCallers):
             scheduler.spawn(partial(self._set_up, tenant))
             scheduler.run(SET_UP)
             assert tenant.tokens
-            for route in ROUTES:
+            for route in all_routes():
                 scheduler.spawn(partial(call, tenant, route))
             scheduler.run(20 * SET_UP)
 
@@ -78,7 +75,7 @@ class Callers(RandomCallers):
         self.asked += 1
         # Notifications 2.0 answers some refusals with 500, each with its own name.
         if answer.status >= 500 and "reliable-notification" not in str(answer.body):
-            self.faults[what] = answer.status
+            self.failures[what] = answer.status
 
 
 @pytest.mark.parametrize("length", [1_030, 2_100])
@@ -86,7 +83,7 @@ def test_a_name_that_is_too_long_for_a_key_is_no_fault(length: int) -> None:
     callers = Callers()
     callers.call_all(partial(callers.in_paths, "x" * length))
     assert callers.asked > 100
-    assert callers.faults == {}
+    assert callers.failures == {}
 
 
 @pytest.mark.parametrize("length", [1_030, 2_100])
@@ -94,4 +91,4 @@ def test_a_value_that_is_too_long_for_a_key_is_no_fault(length: int) -> None:
     callers = Callers()
     callers.call_all(partial(callers.in_values, "x" * length))
     assert callers.asked > 500
-    assert callers.faults == {}
+    assert callers.failures == {}

@@ -113,14 +113,21 @@ def scene_of(name: str, hours: float = 0.1, rate: float = 60.0) -> Any:
 def test_what_gates_promise() -> None:
     with scene_of("gates") as scene:
         world: Any = ended(scene, "gates").world
-        token, certified, plain = (world._receivers[each] for each in ("oauth-0", "certified", "plain"))
-        # When a token of another client is shown, a certificate that has ended, or anything to who asks for nothing
-        with instead(token.shown, 0, ("anybody's", "")):
-            assert rules(scene) == {"sent without a token of its server"}
-        with instead(certified.shown, -1, ("", world._first)), instead(world, "_ends", 0):
+        token, certified, plain = (world._receivers[each, 0] for each in ("oauth-0", "certified", "plain"))
+        anothers = world._receivers["oauth-0", 1].shown[0]
+        # When a token of another client is shown, also of one of the same name in another project; a certificate that
+        # has ended, or is another project's; or anything to who asks for nothing
+        for shown in (("anybody's", ""), anothers):
+            with instead(token.shown, 0, shown):
+                assert rules(scene) == {"sent without a token of its server"}
+        with instead(certified.shown, -1, ("", world._first[0])), instead(world, "_ends", 0):
             assert "sent without a valid certificate" in rules(scene)
+        with instead(certified.shown, -1, ("", world._second[1])):
+            assert rules(scene) == {"sent without a valid certificate"}
         with instead(plain.shown, 0, ("token-0", "")):
             assert rules(scene) == {"shown to somebody else"}
+        with instead(world._server.asked_by, 0, ("oauth-0", "secret of oauth-1 at 0")):
+            assert rules(scene) == {"a token asked for by another"}
         # When a token is shown again that was refused, although the server was well and long before
         first, last = token.log[0], token.log[-1]
         same = token.shown[0]
@@ -142,7 +149,7 @@ def test_what_gates_promise() -> None:
         # When a server that fails is asked each second
         well = world._server.moods[0][1]
         down = [(0, well), (1, next(each for each in type(well) if each is not well)), (3_600 * SECOND, well)]
-        asked = [replace(first, at=2 + number * SECOND, message_id="oauth-0") for number in range(1_000)]
+        asked = [replace(first, at=2 + number * SECOND, message_id="secret of oauth-0 at 0") for number in range(1_000)]
         with instead(world._server, "moods", down), instead(world._server, "log", asked):
             assert "a failing token server is not spared" in rules(scene)
 

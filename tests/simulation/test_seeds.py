@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from simulation.run import WORLDS
+from tests.simulation.commands import python
 
-ROOT = Path(__file__).parents[2]
 SEEDS = int(os.environ.get("SIMULATED_SEEDS", "1"))
 FIRST = int(os.environ.get("SIMULATED_FROM", "2026112400"))
 """The first seed; a failed run is repeated with the number it prints."""
@@ -20,14 +17,7 @@ FIRST = int(os.environ.get("SIMULATED_FROM", "2026112400"))
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 def test_all_promises_are_kept(seed: int, world: str) -> None:
     # Given a world of an hour, with its storms
-    run = subprocess.run(
-        [sys.executable, "-m", "simulation", "--seed", str(seed), "--world", world, "--hours", "1"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": "layers/pushhub:."},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = python("-m", "simulation", "--seed", str(seed), "--world", world, "--hours", "1")
     # Then everything in it ended as promised; if not, the output says how to reproduce it
     assert run.returncode == 0, run.stdout + run.stderr
     assert "all promises kept" in run.stdout

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulation.strangers.__main__ import candidates, main
 from simulation.strangers.changes import places
 from simulation.strangers.forked import Forks
-from simulation.strangers.notice import noticed_by
+from simulation.strangers.notice import SUITES, noticed_by
 from simulation.strangers.tables import share
+from tests.simulation.commands import python
 
 ROOT = Path(__file__).parents[2]
 HUB = sorted((ROOT / "layers" / "pushhub" / "pushhub").rglob("*.py"))
@@ -71,6 +69,7 @@ def test_each_operator_changes_what_it_says() -> None:
     assert all("logger.info('taken %s', 1)" in text for _, text in made)
 
 
+@settings(max_examples=25)
 @given(st.data())
 def test_a_change_of_the_hub_is_another_program(data: st.DataObject) -> None:
     # Given any place in any module of the hub
@@ -87,14 +86,8 @@ def test_a_change_of_the_hub_is_another_program(data: st.DataObject) -> None:
 
 
 def run(**what: Any) -> dict[str, Any]:
-    made = subprocess.run(
-        [sys.executable, "-m", "simulation.strangers", "--run", json.dumps(what)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": "layers/pushhub:."},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    made = python("-m", "simulation.strangers", "--run", json.dumps(what))
+    assert made.returncode == 0, made.stderr
     answer: dict[str, Any] = json.loads(made.stdout)
     return answer
 
@@ -144,6 +137,13 @@ def test_what_a_module_states_needs_a_process_of_its_own(forks: Forks) -> None:
     assert forks.run({"plans": [], "module": change.module, "number": change.number}) is None
 
 
+@pytest.fixture
+def nesting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its package's tests only those of one module are asked, as what each of them reaches takes long to learn."""
+    monkeypatch.setitem(SUITES, "base", ("base/test_nesting.py",))
+
+
+@pytest.mark.usefixtures("nesting")
 def test_a_test_notices_a_change_of_what_it_reaches() -> None:
     # Given a rule of a package, when it is changed, then the test that notices is named
     change = next(each for each in candidates(["pushhub.base.nesting"]) if each.operator == "condition")
@@ -154,6 +154,7 @@ def test_a_test_notices_a_change_of_what_it_reaches() -> None:
     assert noticed_by(replace(change, line=10**6)) is None
 
 
+@pytest.mark.usefixtures("nesting")
 def test_the_command_draws_from_any_package_and_says_which_suite_noticed(capsys: pytest.CaptureFixture[str]) -> None:
     # Given a rule, when three of its changes are drawn by a seed, and only tests are asked
     arguments = ["--of", "pushhub.base.nesting", "--suites", "tests", "--most", "3", "--seed", "5", "--processes", "1"]

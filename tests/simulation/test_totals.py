@@ -6,6 +6,7 @@ from collections import Counter
 
 from simulation.promises.judgement import Violation
 from simulation.run import Plan, Result
+from simulation.strikes import Strike, Wrong
 from simulation.totals import Totals
 from simulation.weather import Kind
 
@@ -23,12 +24,13 @@ def test_runs_are_added_up_by_world_and_states_that_were_never_reached_are_named
     totals.add(result("hub", 1, Violation("copies", "1", "two"), circuit_closed_to_open=1), 1.0)
     # Then each world has its own line, faults are added up, and the busiest moment is that of one run
     lines = list(totals.lines())
-    assert lines[:3] == [
+    assert lines[:4] == [
         "3 runs, 30 simulated hours in 5 s of CPU, 6.0 a second; promises broken in hub 1",
+        "tried:",
         "  ironmq: 2 runs, 20 simulated hours in 4 s of CPU, 5.0 a second; deliveries were pending, delivered",
         "  hub: 1 run, 10 simulated hours in 1 s of CPU, 10.0 a second",
     ]
-    assert "  most in flight PushQueue: 7" in lines
+    assert totals.figures["most in flight PushQueue"] == 7
     # And the totals list the states that were reached, and those that never were
     [told] = [each for each in lines if "reached" in each]
     assert "5 faults" in told
@@ -58,4 +60,20 @@ def test_the_totals_say_what_was_excused_for_which_kind_of_fault() -> None:
     counts = {"judged": 1000, "excused asked twice, for crash": 2, "excused too late, for crash": 1}
     totals.add(Result(Plan(1, "hub"), [], "f", [], [], 1.0, 1.0, Counter(counts)), 1.0)
     totals.add(Result(Plan(2, "hub"), [], "f", [], [], 1.0, 1.0, Counter({"excused x, for lost and slow": 1})), 1.0)
-    assert "  4 of 1000 facts excused: crash 3, lost and slow 1" in [*totals.lines()]
+    assert "excused: 4 of 1000 facts: crash 3, lost and slow 1" in [*totals.lines()]
+
+
+def test_the_totals_fit_on_a_screen_and_say_how_sure_they_make_one() -> None:
+    # Given a run of a world, and some strikes of a small one
+    totals = Totals()
+    counted = Counter({f"most to one key in a second: {each}": each for each in range(200)})
+    totals.add(Result(Plan(1, "hub"), [], "f", [], [], 1.0, 1.0, counted), 1.0)
+    for number in range(99):
+        strike = Strike(number, Wrong.LOST)
+        totals.add(Result(Plan(1, "small store", strike=strike), [], "f", [], [], 1.0, 1.0), 1.0, 500)
+    # Then the totals say which share of the strikes was made, and what the number of runs means
+    lines = [*totals.lines()]
+    assert "  small store: 99 of 500 strikes of single calls, 99 s of CPU" in lines
+    assert "  small store: 401 strikes are left; ten seeds in a row make all of them" in lines
+    assert "  with 95 %, fewer than 3.0% of such runs break a promise" in lines
+    assert len(lines) < 40

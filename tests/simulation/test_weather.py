@@ -31,10 +31,15 @@ def test_every_kind_of_storm_comes_in_at_least_five_of_the_default_runs() -> Non
     assert {kind: runs[kind] for kind in Kind if runs[kind] < 5} == {}
 
 
+def account_in(kind: Kind, where: str = "") -> Account:
+    """An account in a storm that strikes each call."""
+    storm = Storm("storm", kind, where, 0, 10 * MINUTE, 1.0)
+    return Account("weather/1", stack(), Weather([storm], "weather/1"))
+
+
 def environment(kind: Kind, where: str) -> Environment:
     """An environment of ingest in a storm that strikes each call."""
-    storm = Storm("storm", kind, where, 0, 10 * MINUTE, 1.0)
-    account = Account("weather/1", stack(), Weather([storm], "weather/1"))
+    account = account_in(kind, where)
     made = Environment(account, account.functions["ingest"].settings, 1)
     made.lineage = {}
     return made
@@ -109,7 +114,7 @@ def test_a_slow_transaction_ends_once_or_never_and_leaves_nothing_held() -> None
 
 def test_a_crowded_account_runs_no_function() -> None:
     for name in ("ingest", "push"):
-        made = environment(Kind.CROWDED, "")
+        account = account_in(Kind.CROWDED)
         refused: list[str] = []
 
         def invoke(function: Any, refused: list[str] = refused) -> None:
@@ -118,13 +123,13 @@ def test_a_crowded_account_runs_no_function() -> None:
             except Exception as error:  # noqa: BLE001 (as Lambda tells it)
                 refused.append(str(error))
 
-        made.account.scheduler.spawn(partial(invoke, made.account.functions[name]))
-        made.account.scheduler.run(SECOND)
+        account.scheduler.spawn(partial(invoke, account.functions[name]))
+        account.scheduler.run(SECOND)
         assert refused == ["throttled"]
 
 
 def test_a_schedule_may_fire_twice() -> None:
-    account = environment(Kind.TWICE, "").account
+    account = account_in(Kind.TWICE)
     fired: Counter[str] = Counter()
     account._scheduled = lambda name: fired.update([name])  # type: ignore[method-assign]
     account.begin_schedules()
@@ -135,7 +140,7 @@ def test_a_schedule_may_fire_twice() -> None:
 
 def test_a_client_that_vanished_leaves_its_connection_half_open_until_it_has_been_idle() -> None:
     # Given an open connection
-    account = environment(Kind.HALF_OPEN, "").account
+    account = account_in(Kind.HALF_OPEN)
     gateway, heard = WebSocketGateway(account), list[str]()
     closed: list[bool] = []
     account.sockets.open["c"] = Socket(account.now_ms(), account.now_ms(), heard.append, lambda: closed.append(True))

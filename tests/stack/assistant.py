@@ -1,8 +1,9 @@
 """An assistant's client, PyPI ``mcp``, in the environment of ``requirements/judges.txt``.
 
-Takes one JSON object from standard input (``url`` of the hub's ``/mcp``; ``mode`` of the client; ``token``; ``calls``,
-a list of ``[tool, arguments]``), connects once, lists the tools, calls them in order, and prints what it was told as a
-JSON object. A call that the server refuses as a protocol error has the key ``refused``.
+Takes a JSON array from standard input, with an object for each talk (``url`` of the hub's ``/mcp``; ``mode`` of the
+client; ``token``; ``calls``, a list of ``[tool, arguments]``). In each it connects once, lists the tools, and calls
+them in order; and it prints what it was told in each as a JSON array. A call that the server refuses as a protocol
+error has the key ``refused``.
 """
 
 from __future__ import annotations
@@ -46,16 +47,19 @@ async def called(client: Client, tool: str, arguments: dict[str, Any]) -> dict[s
     return {"failed": result.is_error, "texts": [each.text for each in result.content]}
 
 
+def told_in(given: dict[str, Any]) -> dict[str, Any]:
+    """What was told in a talk."""
+    try:
+        return asyncio.run(talk(given))
+    except BaseExceptionGroup as error:
+        return {"error": repr(error)}
+    except Exception as error:  # noqa: BLE001 (whatever the client says is the result)
+        return {"error": repr(error)}
+
+
 def main() -> None:
     """Talk, and tell."""
-    given = json.load(sys.stdin)
-    try:
-        told = asyncio.run(talk(given))
-    except BaseExceptionGroup as error:
-        told = {"error": repr(error)}
-    except Exception as error:  # noqa: BLE001 (whatever the client says is the result)
-        told = {"error": repr(error)}
-    sys.stdout.write(json.dumps(told))
+    json.dump([told_in(each) for each in json.load(sys.stdin)], sys.stdout)
 
 
 if __name__ == "__main__":

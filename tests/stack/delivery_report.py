@@ -32,11 +32,17 @@ def records_of(stack: RunningStack, project_id: str) -> Iterator[dict[str, Any]]
     s3, bucket = stack.aws.s3(), stack.outputs["RecordsBucketName"]
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="records/dt="):
         for entry in page.get("Contents", []):
-            content = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
-            for record in map(json.loads, gzip.decompress(content).splitlines()):
-                # A pulse has none.
-                if record.get("project") == project_id:
-                    yield record
+            # Whoever waits for records asks again and again; an object is read once.
+            version = (str(stack.place.home), entry["Key"], entry["ETag"])
+            if version not in _read:
+                content = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+                _read[version] = [json.loads(each) for each in gzip.decompress(content).splitlines()]
+            # A pulse has no project.
+            yield from (each for each in _read[version] if each.get("project") == project_id)
+
+
+_read: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+"""Records by the stack, the key and the ETag of their object."""
 
 
 def make_report(stack: RunningStack, project_id: str) -> Path:

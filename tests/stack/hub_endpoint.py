@@ -54,7 +54,7 @@ class HubEndpoint:
 
     def __post_init__(self) -> None:
         self._server = make_server("127.0.0.1", 0, self._application(), threaded=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -14,7 +14,7 @@ __all__ = ["judged"]
 ROOT = Path(__file__).parents[2]
 
 
-def judged(script: str, given: dict[str, Any], *, seconds: int = 120) -> Any:
+def judged(script: str, given: Any, *, seconds: int = 120) -> Any:
     """What a script beside this file says to something, both as JSON; the environment is made if it is missing."""
     environment = ROOT / ".venv-judges"
     make(environment, ROOT / "requirements" / "judges.txt")

@@ -21,7 +21,8 @@ from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore, 
 __all__ = ["Frame", "Stored", "Tenant", "frame", "nothing_more", "receive"]
 
 TOPIC = "machines"
-SECONDS = 30.0
+SECONDS = 90.0
+"""How long something may take on a busy machine."""
 
 
 @dataclass(frozen=True)

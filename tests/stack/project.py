@@ -21,7 +21,10 @@ Found = TypeVar("Found")
 
 DELAY_S = 3
 """The shortest ``retries_delay`` allowed, seconds; all tests use it."""
-POLL_SECONDS = 0.4
+SOONEST_S, LATEST_S = 0.2, 1.0
+"""How long to wait between two looks, at first and at most: each look takes the processors from what it looks for."""
+REPEATED_AFTER_S = (1, 2, 4, 8, 16)
+"""When a request is repeated that a busy hub has refused with 503."""
 _calls = threading.BoundedSemaphore(4)
 """Each request in progress occupies a process of the function, and more processes than processors only wait for each
 other.
@@ -65,10 +68,15 @@ class ProjectClient:
     def send(
         self, method: str, path: str, *, data: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> requests.Response:
-        """Send bytes with the token."""
+        """Send bytes with the token, again when a busy hub asks for that, as clients do."""
         shown = {"Authorization": f"OAuth {self.token}", **(headers or {})}
-        with _calls:
-            return requests.request(method, self.url(path), data=data, headers=shown, timeout=60)
+        for pause in (*REPEATED_AFTER_S, None):
+            with _calls:
+                answer = requests.request(method, self.url(path), data=data, headers=shown, timeout=60)
+            if answer.status_code != 503 or pause is None:
+                break
+            time.sleep(pause)
+        return answer
 
     def call(self, method: str, path: str, body: object = None) -> requests.Response:
         """Send JSON with the token."""
@@ -160,7 +168,7 @@ class ProjectClient:
         return [each["tries"] for each in self.statuses(queue, message_id)]
 
     def wait_codes(
-        self, queue: str, message_id: str, codes: Sequence[int | None], tries: Sequence[int] = (), seconds: float = 40
+        self, queue: str, message_id: str, codes: Sequence[int | None], tries: Sequence[int] = (), seconds: float = 120
     ) -> list[dict[str, Any]]:
         """Wait until subscribers have these codes, after this many tries if given; returns the statuses."""
 
@@ -174,7 +182,7 @@ class ProjectClient:
 
         return until(reached, seconds, missed)
 
-    def wait_messages(self, queue: str, count: int, seconds: float = 40) -> list[dict[str, Any]]:
+    def wait_messages(self, queue: str, count: int, seconds: float = 120) -> list[dict[str, Any]]:
         """Reserve from a pull queue until this many messages have come; returns them in order."""
         came: list[dict[str, Any]] = []
 
@@ -187,8 +195,9 @@ class ProjectClient:
 
 def until(look: Callable[[], Found | None], seconds: float, missed: Callable[[], str]) -> Found:
     """Call ``look`` until it returns something; fails with the text of ``missed`` if that takes too long."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, SOONEST_S
     while (found := look()) is None:
         assert time.monotonic() < deadline, missed()
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(1.3 * pause, LATEST_S)
     return found

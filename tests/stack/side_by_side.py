@@ -9,10 +9,11 @@ from typing import Generic, TypeVar
 
 import pytest
 
-__all__ = ["SideBySide"]
+__all__ = ["SCENARIO_SECONDS", "SideBySide"]
 
 World = TypeVar("World")
-SCENARIO_SECONDS = 120.0
+SCENARIO_SECONDS = 300.0
+"""Longer than anything in a scenario is waited for on a busy machine."""
 
 
 class SideBySide(Generic[World]):

@@ -108,7 +108,7 @@ def main() -> None:
     """Post, receive, collect."""
     given = json.load(sys.stdin)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     here = f"http://127.0.0.1:{server.server_address[1]}"
     ask(given, "PUT", "/traces", {"traces": {"url": f"{here}/v1/traces", "headers": {"x-key": "s3cret"}}})
     subscriber = {"name": "judge", "url": f"{here}/in"}

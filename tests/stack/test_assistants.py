@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -48,9 +48,12 @@ class Scene:
     message: str
     attempt: str
 
-    def talk(self, mode: str, calls: list[tuple[str, dict[str, Any]]], *, writes: bool = False, token: str = "") -> Any:
+    def talk(
+        self, mode: str, calls: Sequence[tuple[str, dict[str, Any]]], *, writes: bool = False, token: str = ""
+    ) -> dict[str, Any]:
+        """A talk, as the client is told to have it."""
         url = f"{self.url}?writes=true" if writes else self.url
-        return judged("assistant.py", {"url": url, "mode": mode, "token": token or self.token, "calls": calls})
+        return {"url": url, "mode": mode, "token": token or self.token, "calls": calls}
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +82,14 @@ def scene(stack: RunningStack) -> Iterator[Scene]:
         yield Scene(f"{stack.base_url}/mcp", project.token, portal, app, endpoint, message, attempt["id"])
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_project_reads_by_default_and_each_tool_answers(scene: Scene, mode: str) -> None:
-    # When the client calls each tool that there is, one with a wrong endpoint, and one that sends
+MODES = ("legacy", "auto")
+
+
+def reading(scene: Scene) -> list[tuple[str, dict[str, Any]]]:
+    """A call of each tool that there is, one with a wrong endpoint, and one that sends."""
     of_app = {"app": scene.app}
     at = {**of_app, "endpoint": scene.endpoint}
-    calls: list[tuple[str, dict[str, Any]]] = [
+    return [
         ("why_failed", at),
         ("list_endpoints", of_app),
         ("endpoint_health", at),
@@ -98,16 +103,40 @@ def test_a_project_reads_by_default_and_each_tool_answers(scene: Scene, mode: st
         ("endpoint_health", {**of_app, "endpoint": "ep_nobody"}),
         ("resend", {**at, "message": scene.message}),
     ]
-    told = scene.talk(mode, calls)
-    assert "error" not in told, told
+
+
+def writing(scene: Scene) -> list[tuple[str, dict[str, Any]]]:
+    at = {"app": scene.app, "endpoint": scene.endpoint}
+    since = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+    return [("resend", {**at, "message": scene.message}), ("recover", {**at, "since": since})]
+
+
+@pytest.fixture(scope="module")
+def told(scene: Scene) -> Mapping[tuple[str, str], Any]:
+    """What the client was told in each talk; starting it takes longer than all of them."""
+    of_portal = [("why_failed", {"endpoint": scene.endpoint}), ("list_applications", {})]
+    talks = {("portal", "auto"): scene.talk("auto", of_portal, token=scene.portal)}
+    talks |= {("reads", mode): scene.talk(mode, reading(scene)) for mode in MODES}
+    talks |= {("stranger", mode): scene.talk(mode, [], token="wrong") for mode in MODES}
+    talks |= {("writes", mode): scene.talk(mode, writing(scene), writes=True) for mode in MODES}
+    return dict(zip(talks, judged("assistant.py", [*talks.values()]), strict=True))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_project_reads_by_default_and_each_tool_answers(
+    scene: Scene, told: Mapping[tuple[str, str], Any], mode: str
+) -> None:
+    # When the client calls each tool
+    read = told["reads", mode]
+    assert "error" not in read, read
     # Then it finds the tools that read, and none that sends
-    assert set(told["tools"]) == READING
-    assert {tuple(each) for each in told["tools"].values()} == {(True, False)}
-    assert told["revision"] == ("2025-11-25" if mode == "legacy" else "2026-07-28")
-    assert told["server"] == "pushhub"
-    assert "never follow" in told["instructions"]
+    assert set(read["tools"]) == READING
+    assert {tuple(each) for each in read["tools"].values()} == {(True, False)}
+    assert read["revision"] == ("2025-11-25" if mode == "legacy" else "2026-07-28")
+    assert read["server"] == "pushhub"
+    assert "never follow" in read["instructions"]
     # And each answers, in less than 25 KB, and says nothing of payloads
-    answers = dict(zip([tool for tool, _ in calls[:9]], told["calls"][:9], strict=True))
+    answers = dict(zip([tool for tool, _ in reading(scene)[:9]], read["calls"][:9], strict=True))
     for tool, answer in answers.items():
         assert answer["failed"] is False, (tool, answer)
         assert sum(len(each.encode()) for each in answer["texts"]) <= MOST_BYTES
@@ -124,36 +153,30 @@ def test_a_project_reads_by_default_and_each_tool_answers(scene: Scene, mode: st
         assert "Ignore all" in "".join(answers[tool]["texts"][1:])
     assert scene.endpoint in "".join(answers["list_endpoints"]["texts"])
     # And what is wrong is an error that an assistant can read
-    unreported, nobody, sent = told["calls"][9:]
+    unreported, nobody, sent = read["calls"][9:]
     # (there is no report yet)
     assert unreported["failed"] is True
     assert nobody["failed"] is True
     assert "refused" in sent
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_who_asks_for_writes_may_send_again(scene: Scene, mode: str) -> None:
-    at = {"app": scene.app, "endpoint": scene.endpoint}
-    since = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
-    calls = [("resend", {**at, "message": scene.message}), ("recover", {**at, "since": since})]
-    told = scene.talk(mode, calls, writes=True)
-    assert "error" not in told, told
-    assert set(told["tools"]) == READING | WRITING
-    assert {name for name, (reads, _) in told["tools"].items() if not reads} == WRITING
-    assert [each["failed"] for each in told["calls"]] == [False, False]
+@pytest.mark.parametrize("mode", MODES)
+def test_who_asks_for_writes_may_send_again(told: Mapping[tuple[str, str], Any], mode: str) -> None:
+    wrote = told["writes", mode]
+    assert "error" not in wrote, wrote
+    assert set(wrote["tools"]) == READING | WRITING
+    assert {name for name, (reads, _) in wrote["tools"].items() if not reads} == WRITING
+    assert [each["failed"] for each in wrote["calls"]] == [False, False]
 
 
-def test_a_portals_token_sees_its_application_and_nothing_else(scene: Scene) -> None:
-    told = scene.talk(
-        "auto", [("why_failed", {"endpoint": scene.endpoint}), ("list_applications", {})], token=scene.portal
-    )
-    assert "error" not in told, told
-    assert set(told["tools"]) == OF_PORTALS
-    assert told["calls"][0]["failed"] is False
-    assert "refused" in told["calls"][1]
+def test_a_portals_token_sees_its_application_and_nothing_else(told: Mapping[tuple[str, str], Any]) -> None:
+    seen = told["portal", "auto"]
+    assert "error" not in seen, seen
+    assert set(seen["tools"]) == OF_PORTALS
+    assert seen["calls"][0]["failed"] is False
+    assert "refused" in seen["calls"][1]
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_wrong_token_gets_no_further(scene: Scene, mode: str) -> None:
-    told = scene.talk(mode, [], token="wrong")
-    assert set(told) == {"error"}
+@pytest.mark.parametrize("mode", MODES)
+def test_a_wrong_token_gets_no_further(told: Mapping[tuple[str, str], Any], mode: str) -> None:
+    assert set(told["stranger", mode]) == {"error"}

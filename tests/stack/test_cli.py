@@ -7,41 +7,26 @@ import os
 import signal
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 import requests
 from local.place import REPOSITORY
 from tests.cli.consumers_door import receiver
+from tests.stack.operating import environment_of, pushhub
 from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
 
 
-def environment_of(stack: RunningStack) -> dict[str, str]:
-    """The environment that points the command line to a stack in an unusual place."""
-    place = stack.place
-    moved = {"PUSHHUB_HOME": str(place.home), "PUSHHUB_PORT": str(place.port), "PUSHHUB_AWS_PORT": str(place.aws_port)}
-    return {**os.environ, **moved}
-
-
-def cli(stack: RunningStack, *words: str) -> Any:
-    """Run a command as an operator does."""
-    environment = environment_of(stack)
-    command = [sys.executable, "-m", "cli", "--json", *words]
-    result = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
-    return json.loads(result.stdout)
-
-
 def test_an_operator_makes_a_project_and_takes_its_token_back(stack: RunningStack) -> None:
     # Given a project created by an operator, with a working token
-    [made] = cli(stack, "projects", "make", "operated")
+    [made] = pushhub(stack, "projects", "make", "operated")
     url = f"{stack.base_url}/3/projects/{made['project']}/queues/first"
     headers = {"Authorization": f"OAuth {made['token']}"}
     assert requests.put(url, json={"queue": {}}, headers=headers, timeout=30).ok
     # When the token is rotated without an overlap
-    [token] = cli(stack, "tokens", "list", made["project"])
-    [new] = cli(stack, "tokens", "rotate", made["project"], token["token_id"], "--overlap", "0s")
+    [token] = pushhub(stack, "tokens", "list", made["project"])
+    [new] = pushhub(stack, "tokens", "rotate", made["project"], token["token_id"], "--overlap", "0s")
     # Then the new one works at once
     renewed = {"Authorization": f"OAuth {new['token']}"}
     assert requests.get(url, headers=renewed, timeout=30).status_code == 200
@@ -110,11 +95,11 @@ def test_a_listener_that_is_killed_among_five_hundred_goes_on_after_what_it_ackn
 
 def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
     # Given the stack on this machine, which the command line finds on its own
-    assert cli(stack, "status")[0]["state"] == "ok"
-    cli(stack, "queues", "create", "tailed", "--push", "copies=ironmq:///tailed-copies")
-    [posted] = cli(stack, "post", "tailed", "x")
+    assert pushhub(stack, "status")[0]["state"] == "ok"
+    pushhub(stack, "queues", "create", "tailed", "--push", "copies=ironmq:///tailed-copies")
+    [posted] = pushhub(stack, "post", "tailed", "x")
     # When somebody follows the queue
-    environment = environment_of(stack)
+    environment = {**os.environ, **environment_of(stack)}
     command = [sys.executable, "-m", "cli", "--json", "tail", "tailed", "--since", "10m", "--for", "10m"]
     with subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True) as following:
         assert following.stdout is not None

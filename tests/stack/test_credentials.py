@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import secrets
-import subprocess
-import sys
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any
@@ -20,8 +17,8 @@ from urllib.parse import quote
 import boto3
 import pytest
 import requests
-from local.place import REPOSITORY
 from tests.stack.endpoints import Endpoint, Push, Recorder
+from tests.stack.operating import ran
 from tests.stack.project import ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
@@ -213,21 +210,6 @@ def assert_found_nowhere(stack: RunningStack, given: dict[str, str]) -> None:
     assert not found
 
 
-def reseal(stack: RunningStack, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the operator's command."""
-    place = stack.place
-    told = {
-        "PUSHHUB_HOME": str(place.home),
-        "PUSHHUB_PORT": str(place.port),
-        "PUSHHUB_AWS_PORT": str(place.aws_port),
-        "PYTHONPATH": f"layers/pushhub{os.pathsep}.",
-    }
-    command = [sys.executable, "-m", "cli", "reseal", *words]
-    return subprocess.run(
-        command, cwd=REPOSITORY, env=os.environ | told, capture_output=True, text=True, timeout=300, check=False
-    )
-
-
 def seal_with(stack: RunningStack, key: str) -> None:
     """What a deployment with another ``KmsKeyArn`` changes for the functions, their roles and the command."""
     functions = stack.aws.functions()
@@ -268,17 +250,17 @@ def test_secrets_are_found_nowhere_and_survive_a_change_of_key(own: RunningStack
     seal_with(own, present)
     tenant.use("second")
     # When everything is sealed anew, in a dry run first, then nothing needs the former key
-    dry = reseal(own, "--dry-run")
-    assert dry.returncode == 1, dry.stderr
-    assert former in dry.stdout
-    assert present not in dry.stdout
-    done = reseal(own)
-    assert done.returncode == 0, done.stderr
-    assert former in done.stderr
-    again = reseal(own)
-    assert again.returncode == 0, again.stderr
-    assert "sealed anew: 0" in again.stderr
-    assert former not in again.stdout
+    dry = ran(own, "reseal", "--dry-run")
+    assert dry.code == 1, dry.told
+    assert former in dry.printed
+    assert present not in dry.printed
+    done = ran(own, "reseal")
+    assert done.code == 0, done.told
+    assert former in done.told
+    again = ran(own, "reseal")
+    assert again.code == 0, again.told
+    assert "sealed anew: 0" in again.told
+    assert former not in again.printed
     # And it may go
     kms.disable_key(KeyId=former)
     for name in VAULTS:

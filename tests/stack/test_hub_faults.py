@@ -1,5 +1,5 @@
-"""Functions killed in the middle of deliveries and polls, and the stack stopped between two polls: everything
-continues, and happens once.
+"""Functions killed in the middle of deliveries and polls: everything continues, and happens once. (The stack stopped
+between two polls: test_restart.py.)
 """
 
 from __future__ import annotations
@@ -70,24 +70,6 @@ def test_functions_killed_at_any_moment_lose_nothing_and_do_nothing_twice(stack:
     notes = [each for each in shop.get("/notifications.json", page=1) if each["subject"].startswith("Imported")]
     assert sorted(each["subject"] for each in notes) == sorted(f"Imported {number}" for number in numbers)
     assert {each["occurrences"] for each in notes} == {1}
-
-
-def test_the_stack_stopped_between_two_polls_goes_on_where_it_was(stack: RunningStack, shop: Shop) -> None:
-    # Given a message that was accepted for later
-    shop.map("order:new", "/later")
-    number = unique("R")
-    message_id = shop.push("order:new", number=number)
-    until(lambda: shop.endpoint.of("/later", number=number) or None, WAIT_S, lambda: "it was not posted")
-    # When the stack is stopped and started
-    stack.restart()
-    # Then it is polled to the end, and was posted once
-    until(
-        lambda: [each["state"] for each in shop.message(message_id)["children"]] == ["completed"] or None,
-        WAIT_S,
-        lambda: str(shop.message(message_id)),
-    )
-    assert len(shop.endpoint.of("/later", number=number)) == 1
-    assert len(shop.endpoint.of(f"/status/{number}")) == 2
 
 
 def _rows(shop: Shop, message_type: str) -> list[dict[str, str]]:

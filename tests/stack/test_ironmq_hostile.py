@@ -1,4 +1,8 @@
-"""Hostile producers against the running hub: everything is refused with a 4xx in JSON, and nothing is stored."""
+"""Hostile producers against the running hub: everything is refused with a 4xx in JSON, and nothing is stored.
+
+A sample of each kind, as the way through the doors may change what functions are given: every value is in
+``tests/exhaustive``, every address in ``tests/egress``, every caller in ``tests/web/test_callers.py``.
+"""
 
 from __future__ import annotations
 
@@ -59,28 +63,13 @@ def deep(levels: int, inside: str = "1") -> bytes:
 
 UNREADABLE: dict[str, bytes] = {
     "nothing": b"",
-    "no json": b"hello",
     "half": b'{"messages": [{"body": "x"}]',
-    "two values": b'{"messages": [{"body": "x"}]} {}',
-    "an array": b'[{"body": "x"}]',
-    "a string": b'"x"',
-    "null": b"null",
-    "a number of many digits": b"9" * 5000,
     "bad utf-8": b'{"messages": [{"body": "\xff\xfe"}]}',
-    "overlong utf-8": b'{"messages": [{"body": "\xc0\xaf"}]}',
-    "a surrogate in utf-8": b'{"messages": [{"body": "\xed\xa0\x80"}]}',
     "utf-16": '{"messages": [{"body": "x"}]}'.encode("utf-16"),
     "half a surrogate pair": rb'{"messages": [{"body": "a \ud800 b"}]}',
-    "the other half": rb'{"messages": [{"body": "\uDFFF"}]}',
-    "half a pair in a name": rb'{"messages": [{"body": "x", "push_headers": {"\ud800": "v"}}]}',
     "nan": b'{"messages": [{"body": "x", "delay": NaN}]}',
-    "infinity": b'{"messages": [{"body": "x", "delay": Infinity}]}',
-    "a control character": b'{"messages": [{"body": "a\nb"}]}',
     "a key twice": b'{"messages": [], "messages": [{"body": "x"}]}',
-    "single quotes": b"{'messages': [{'body': 'x'}]}",
-    "a comment": b'{"messages": [{"body": "x"}]} // x',
     "depth": deep(200_000),
-    "depth of objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
     "depth without end": b"[" * 1_000_000,
 }
 
@@ -97,57 +86,17 @@ def test_nothing_that_is_refused_makes_a_queue(project: ProjectClient) -> None:
     assert project.call("GET", f"/queues/{queue}").status_code == 404
 
 
-def test_depth_that_can_be_read_is_no_harm(project: ProjectClient) -> None:
-    # Given unknown fields, nested as deeply as some parsers allow
-    queue = unique("deep")
-    for levels in (50, 500, 5000, 50_000):
-        answer = project.send("POST", f"/queues/{queue}/messages", data=deep(levels), headers=JSON)
-        assert answer.status_code in (201, 400)
-    # And text that looks like markup, nested or not, is just text
-    body = "[" * 100_000
-    project.post(queue, body)
-    assert body in [each["body"] for each in project.reserve(queue)]
-
-
 TARGETS = [
-    "http://10.0.0.1/",
-    "http://172.16.0.1/",
-    "http://192.168.1.1:8080/x",
-    "http://100.64.0.1/",
     "http://169.254.169.254/latest/meta-data/",
-    "http://[fd00:ec2::254]/latest/meta-data/",
-    "http://[::ffff:169.254.169.254]/",
-    "http://[::ffff:a9fe:a9fe]/",
-    "http://[64:ff9b::169.254.169.254]/",
-    "http://[64:ff9b::a9fe:a9fe]/",
-    "http://[64:ff9b:1::1]/",
-    "http://[2002:a9fe:a9fe::1]/",
-    "http://[fe80::1]/",
-    "http://[fc00::1]/",
-    "http://[::ffff:10.0.0.1]/",
-    "http://0.0.0.0/",
-    "http://[::]/",
-    "http://224.0.0.1/",
-    "http://255.255.255.255/",
+    # Spelt so that only a resolver makes an address of them
     "http://2852039166/",
     "http://0xa9fea9fe/",
     "http://0251.0376.0251.0376/",
     "http://169.254.43518/",
     "http://10.1/",
-    "http://public.example@169.254.169.254/",
+    "http://[64:ff9b::a9fe:a9fe]/",
     "http://169.254.169.254\\@public.example/",
-    "http://169.254.169.254#@public.example/",
-    "http://\u2461\u2464\u2463.169.254/",
-    "http://\uff11\uff10.0.0.1/",
-    "https://10.0.0.1:443/",
     "ironmq://P:T@10.0.0.1/q",
-    "ironmq://P:T@[::ffff:169.254.169.254]:80/q",
-    "ironworker://P:T@169.254.169.254/code",
-    "file:///etc/passwd",
-    "gopher://127.0.0.1/",
-    "javascript:alert(1)",
-    "http://127.0.0.1:99999/",
-    "http://127.0.0.1/a b",
     "http://127.0.0.1/\r\nX-Injected: 1",
 ]
 
@@ -156,85 +105,6 @@ TARGETS = [
 def test_targets_inside_are_refused_at_registration(project: ProjectClient, push: str, url: str) -> None:
     subscriber = {"name": "inside", "url": url}
     assert_refused(project.call("POST", f"/queues/{push}/subscribers", {"subscribers": [subscriber]}))
-
-
-def test_targets_inside_are_refused_wherever_they_are_given(project: ProjectClient, push: str) -> None:
-    before = project.info(push)
-    subscribers = {"subscribers": [{"name": "s0", "url": "http://127.0.0.1/"}, {"name": "inside", "url": TARGETS[0]}]}
-    for method, path, body in (
-        ("PUT", f"/queues/{unique('inside')}", {"queue": {"push": subscribers}}),
-        ("PATCH", f"/queues/{push}", {"queue": {"push": subscribers}}),
-        ("POST", f"/queues/{push}/subscribers", subscribers),
-        ("PUT", f"/queues/{push}/subscribers", subscribers),
-    ):
-        assert_refused(project.call(method, path, body))
-    assert project.info(push) == before
-    assert project.take("GET", "/queues?prefix=inside")["queues"] == []
-
-
-def test_a_token_of_another_project_and_forged_ones(stack: RunningStack, project: ProjectClient, push: str) -> None:
-    other = ProjectClient.another(stack)
-    tokens = [
-        other.token,
-        project.token[:-1],
-        project.token + "x",
-        project.token.swapcase(),
-        f"{project.token},{other.token}",
-        "",
-        "null",
-        "' OR '1'='1",
-        "x" * 8000,
-        "ż",
-    ]
-    # Given every route
-    calls = [
-        ("GET", ""),
-        ("PUT", f"/{push}"),
-        ("GET", f"/{push}"),
-        ("PATCH", f"/{push}"),
-        ("DELETE", f"/{push}"),
-        ("POST", f"/{push}/subscribers"),
-        ("PUT", f"/{push}/subscribers"),
-        ("DELETE", f"/{push}/subscribers"),
-        ("POST", f"/{push}/messages"),
-        ("GET", f"/{push}/messages"),
-        ("DELETE", f"/{push}/messages"),
-        ("POST", f"/{push}/webhook"),
-        ("POST", f"/{push}/reservations"),
-        ("GET", f"/{push}/messages/1"),
-        ("DELETE", f"/{push}/messages/1"),
-        ("POST", f"/{push}/messages/1/touch"),
-        ("POST", f"/{push}/messages/1/release"),
-        ("GET", f"/{push}/messages/1/subscribers"),
-    ]
-    before = project.info(push)
-    body: dict[str, object] = {
-        "messages": [{"body": "x"}],
-        "queue": {},
-        "subscribers": [{"name": "s0", "url": "http://127.0.0.1/"}],
-    }
-    with requests.Session() as session:
-        # When they are called with another project's token
-        for token in tokens[:2]:
-            for method, path in calls:
-                headers = {"Authorization": f"OAuth {token}"}
-                answer = session.request(method, project.url(f"/queues{path}"), json=body, headers=headers, timeout=40)
-                assert_refused(answer, 401)
-        for token in tokens[2:]:
-            encoded = {"Authorization": f"OAuth {token}".encode()}
-            assert_refused(session.get(project.url("/queues"), headers=encoded, timeout=40), 400, 401)
-            assert_refused(session.get(project.url("/queues"), params={"oauth": token}, timeout=40), 401)
-            shown = {**body, "oauth": token}
-            assert_refused(session.post(project.url(f"/queues/{push}/messages"), json=shown, timeout=40), 401)
-        for odd in (5, None, ["x"], {"a": 1}, True):
-            shown = {**body, "oauth": odd}
-            assert_refused(session.post(project.url(f"/queues/{push}/messages"), json=shown, timeout=40), 401)
-        for name in ("0" * 24, "..", "%00", "x" * 200, other.project_id, "*", "P%23"):
-            url = f"{project.base_url}/3/projects/{name}/queues/{push}"
-            headers = {"Authorization": f"OAuth {project.token}"}
-            assert_refused(session.get(url, headers=headers, timeout=40), 400, 401, 404)
-    # Then nothing has changed
-    assert project.info(push) == before
 
 
 def test_requests_that_are_no_http(stack: RunningStack, project: ProjectClient) -> None:

@@ -7,9 +7,6 @@ It has a stack of its own, because others would notice.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from base64 import b64encode
 from collections import defaultdict
@@ -21,13 +18,12 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
-from local.place import REPOSITORY
 from tests.fakes.large_bodies import large_text
+from tests.stack.delivery_report import records_of
 from tests.stack.endpoints import Endpoint, Recorder
+from tests.stack.operating import pushhub, ran
 from tests.stack.project import ProjectClient, until
 from tests.stack.running import RunningStack
-
-from pushhub.engine.store.s3_records import S3Records
 
 pytestmark = pytest.mark.stack
 
@@ -115,15 +111,13 @@ def lose(own: RunningStack) -> list[dict[str, Any]]:
 
 def replace_table(own: RunningStack) -> None:
     """Make an empty table in its place, which the same functions read."""
-    said = command(own, "deploy", "table", "messages", "--empty")
-    assert said.returncode == 0, said.stderr
+    pushhub(own, "deploy", "table", "messages", "--empty")
 
 
-def records_of(own: RunningStack) -> dict[str, dict[str, str]]:
+def states_of(own: RunningStack, project: ProjectClient) -> dict[str, dict[str, str]]:
     """The state of each message's deliveries, according to their newest records."""
     newest: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
-    bucket = S3Records(own.aws.s3(), own.outputs["RecordsBucketName"])
-    for record in bucket.read(datetime.now(UTC).date().isoformat(), pytest.fail):
+    for record in records_of(own, project.project_id):
         if record["queue"] == QUEUE and "delivery_id" in record:
             seen = newest[record["message_id"]]
             said = (record["version"], record["state"])
@@ -148,21 +142,11 @@ def hand_over(own: RunningStack, held: list[dict[str, Any]]) -> None:
     assert "FunctionError" not in answer, said
 
 
-def command(own: RunningStack, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as an operator does."""
-    place = own.place
-    where = {"PUSHHUB_HOME": str(place.home), "PUSHHUB_PORT": str(place.port), "PUSHHUB_AWS_PORT": str(place.aws_port)}
-    line = [sys.executable, "-m", "cli", "--json", *words]
-    return subprocess.run(
-        line, check=False, cwd=REPOSITORY, env={**os.environ, **where}, capture_output=True, text=True, timeout=120
-    )
-
-
 def rebuilt(own: RunningStack) -> set[str]:
     """Rebuild the table; returns the messages whose bodies are lost."""
-    result = command(own, "rebuild", "--since", datetime.now(UTC).date().isoformat())
-    assert result.returncode == 1, result.stderr
-    return {each["message"] for each in json.loads(result.stdout) if each["not known"].startswith("its body")}
+    done = ran(own, "--json", "rebuild", "--since", datetime.now(UTC).date().isoformat())
+    assert done.code == 1, done.told
+    return {each["message"] for each in json.loads(done.printed) if each["not known"].startswith("its body")}
 
 
 def drill(own: RunningStack, traffic: Traffic, sick: Endpoint) -> set[str]:
@@ -199,7 +183,7 @@ def shown(own: RunningStack, traffic: Traffic, given_up: set[str], well: Endpoin
 
     # And the records show the end of every accepted message
     def unsettled() -> list[str]:
-        seen = records_of(own)
+        seen = states_of(own, traffic.project)
         return [key for key in traffic.accepted if len(seen.get(key, ())) < 2 or not set(seen[key].values()) <= SETTLED]
 
     until(lambda: not unsettled() or None, 240, lambda: f"open by their records: {unsettled()}")

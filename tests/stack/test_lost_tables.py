@@ -2,29 +2,27 @@
 page says, and everything that reads it and its stream goes on. (The messages table in the middle of traffic:
 test_lost_table.py.)
 
-It has a stack of its own, because others would notice.
+It has a stack of its own: its mappings are others afterwards than those that were deployed, and it is brought up with
+them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import requests
-from local.place import REPOSITORY
+from tests.stack.delivery_report import records_of
 from tests.stack.endpoints import Endpoint, Recorder
 from tests.stack.notification_tenant import Tenant, receive
+from tests.stack.operating import pushhub
 from tests.stack.project import ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
-from pushhub.engine.store.s3_records import S3Records
+from local import stack as local_stack
 
 pytestmark = pytest.mark.stack
 
@@ -33,19 +31,6 @@ pytestmark = pytest.mark.stack
 def endpoint() -> Iterator[Endpoint]:
     with Recorder() as recorder:
         yield recorder.endpoint()
-
-
-def pushhub(own: RunningStack, *words: str) -> list[dict[str, Any]]:
-    """Run a command as an operator does; what it says."""
-    place = own.place
-    where = {"PUSHHUB_HOME": str(place.home), "PUSHHUB_PORT": str(place.port), "PUSHHUB_AWS_PORT": str(place.aws_port)}
-    command = [sys.executable, "-m", "cli", "--json", *words]
-    run = subprocess.run(
-        command, check=False, cwd=REPOSITORY, env={**os.environ, **where}, capture_output=True, text=True, timeout=120
-    )
-    assert run.returncode == 0, run.stderr
-    said: list[dict[str, Any]] = json.loads(run.stdout)
-    return said
 
 
 def lose(own: RunningStack, name: str) -> tuple[dict[str, Any], str]:
@@ -63,12 +48,6 @@ def restore(own: RunningStack, name: str, backup: str) -> None:
     tables: Any = own.aws.dynamodb()
     tables.restore_table_from_backup(TargetTableName=name, BackupArn=backup)
     tables.get_waiter("table_exists").wait(TableName=name)
-
-
-def recorded(own: RunningStack, queue: str) -> bool:
-    """Whether there are delivery records of a queue or a topic."""
-    bucket = S3Records(own.aws.s3(), own.outputs["RecordsBucketName"])
-    return any(each["queue"] == queue for each in bucket.read(datetime.now(UTC).date().isoformat(), pytest.fail))
 
 
 def pushes(project: ProjectClient, queue: str, endpoint: Endpoint) -> None:
@@ -128,7 +107,11 @@ def of_pull(own: RunningStack, endpoint: Endpoint) -> Check:
         later = unique("later")
         project.make_queue(later, type="pull")
         project.post(later, "recorded")
-        until(lambda: recorded(own, later) or None, 90, lambda: "no records of the new stream")
+
+        def recorded() -> bool | None:
+            return any(each["queue"] == later for each in records_of(own, project.project_id)) or None
+
+        until(recorded, 90, lambda: "no records of the new stream")
 
     return check
 
@@ -215,7 +198,7 @@ def test_a_lost_table_is_put_in_place_and_everything_goes_on(own: RunningStack, 
         restore(own, name, backup)
     done = pushhub(own, "deploy", "table", table, *(["--empty"] if table in ANEW else []))
     assert done
-    # Then it is as the template makes it, which a second time finds nothing to do about
+    # Then it is as the template makes it
     tables: Any = own.aws.dynamodb()
     now = tables.describe_table(TableName=name)["Table"]
     for key in ("KeySchema", "StreamSpecification"):
@@ -223,6 +206,14 @@ def test_a_lost_table_is_put_in_place_and_everything_goes_on(own: RunningStack, 
     assert tables.describe_time_to_live(TableName=name)["TimeToLiveDescription"].get("AttributeName") == (
         None if table == "config" else "ttl"
     )
-    assert pushhub(own, "deploy", "table", table) == []
     # And everything goes on
     check()
+
+
+def test_a_stack_whose_tables_were_put_in_place_is_brought_up_again(own: RunningStack) -> None:
+    # Given tables about which there is nothing left to do
+    assert [pushhub(own, "deploy", "table", table) for table in LOST] == [[]] * len(LOST)
+    # And streams that are read by other mappings than were deployed, when the stack is brought up, then it works
+    own.down()
+    own.up()
+    until(lambda: local_stack.problems(own.place) == [] or None, 300, lambda: str(local_stack.problems(own.place)))

@@ -38,7 +38,7 @@ def c8y(tenant: Tenant) -> Any:
     return CumulocityApi(tenant.base_url, tenant.project_id, "tester", tenant.project_token)
 
 
-def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def eventually(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "not in time"
@@ -62,7 +62,7 @@ class Listening:
         if message.json["n"] in self.fails_on:
             raise ValueError("the callback fails")
 
-    async def until(self, count: int, seconds: float = 20.0) -> list[int]:
+    async def until(self, count: int, seconds: float = 60.0) -> list[int]:
         deadline = time.monotonic() + seconds
         while len(self.messages) < count:
             assert time.monotonic() < deadline, f"only {numbers(self.messages)}"
@@ -77,12 +77,12 @@ async def listening(c8y: Any, **more: Any) -> AsyncIterator[Listening]:
     here = Listening(AsyncListener(c8y, **options))
     task = here.listener.start(here.callback)
     try:
-        await asyncio.wait_for(here.listener._is_connected.wait(), 20)
+        await asyncio.wait_for(here.listener._is_connected.wait(), 60)
         yield here
     finally:
         here.listener.stop()
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait_for(task, 20)
+            await asyncio.wait_for(task, 60)
 
 
 def in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -232,21 +232,21 @@ def test_a_second_listener_waits_until_the_first_has_gone(c8y: Any, tenant: Tena
         await in_thread(tenant.publish, 1)
         assert await second.until(1) == [1]
         second.listener.stop()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
 
     asyncio.run(play())
 
 
-def test_stopping_closes_promptly_and_unsubscribes_unless_told_otherwise(c8y: Any, tenant: Tenant) -> None:
+def test_stopping_closes_in_order_and_unsubscribes_unless_told_otherwise(c8y: Any, tenant: Tenant) -> None:
     tenant.subscribe(TOPIC)
 
     async def play() -> None:
         async with listening(c8y, auto_unsubscribe=True, auto_ack=False) as here:
             await in_thread(tenant.publish, 0)
             await here.until(1)
-            stopped = time.monotonic()
-        # If its close were not answered, the client would wait ten seconds.
-        assert time.monotonic() - stopped < 8
+            connection = here.listener._connection
+        # The hub has answered the client's close, which would otherwise give it up after ten seconds.
+        assert connection.close_code == 1000
         assert tenant.unsubscribe(here.listener._current_token).status_code == 500
         async with listening(c8y) as again:
             await in_thread(tenant.publish, 1)
@@ -295,10 +295,10 @@ def test_shared_listeners_divide_the_work_and_unsubscribe_once(c8y: Any, tenant:
         listeners = [Listening(AsyncListener(c8y, TOPIC, "crew", shared=True)) for _ in range(3)]
         tasks = [each.listener.start(each.callback) for each in listeners]
         for each in listeners:
-            await asyncio.wait_for(each.listener._is_connected.wait(), 20)
+            await asyncio.wait_for(each.listener._is_connected.wait(), 60)
         for number in range(30):
             await in_thread(lambda number=number: tenant.publish(number, source=f"s{number}"))
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while sum(len(each.messages) for each in listeners) < 30:
             assert time.monotonic() < deadline
             await asyncio.sleep(0.05)
@@ -312,7 +312,7 @@ def test_shared_listeners_divide_the_work_and_unsubscribe_once(c8y: Any, tenant:
             each.listener.unsubscribe = lambda each=each, tokens=tokens: answers.append(outcome(tokens, each))
             each.listener.stop()
         for task in tasks:
-            await asyncio.wait_for(task, 30)
+            await asyncio.wait_for(task, 60)
         assert sorted(answers) == ["5xx", "5xx", "done"]
 
     def outcome(tokens: Any, each: Listening) -> str:
@@ -334,7 +334,7 @@ def test_unsubscribing_in_band_and_the_subscriber_that_reconnects_starts_anew(c8
             await here.until(1)
             await here.listener.send("unsubscribe_subscriber")
             await asyncio.sleep(1.5)
-            await asyncio.wait_for(here.listener._is_connected.wait(), 20)
+            await asyncio.wait_for(here.listener._is_connected.wait(), 60)
             await in_thread(tenant.publish, 1)
             assert await here.until(2) == [0, 1]
 
@@ -353,7 +353,7 @@ def blocking(c8y: Any, **more: Any) -> Iterator[list[Any]]:
         yield received
     finally:
         listener.stop()
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -372,10 +372,10 @@ def test_the_queue_listener_works_too(c8y: Any, tenant: Tenant) -> None:
     listener.start()
     try:
         eventually(lambda: tenant.publish(0) and not messages.empty())
-        assert messages.get(timeout=20).json["n"] == 0
+        assert messages.get(timeout=60).json["n"] == 0
     finally:
         listener.stop()
-        listener.wait(20)
+        listener.wait(60)
 
 
 def test_text_that_the_client_would_split_arrives_whole(c8y: Any, tenant: Tenant) -> None:

@@ -10,7 +10,8 @@ from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
 
-COUNT = 2000
+COUNT = 1200
+"""More than the hub sends without an acknowledgement."""
 SECONDS = 200.0
 
 

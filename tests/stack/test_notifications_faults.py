@@ -1,4 +1,4 @@
-"""What goes wrong on a running stack: killed functions, dead sockets, races, restarts.
+"""What goes wrong on a running stack: killed functions, dead sockets, races. (Restarts: test_restart.py.)
 
 Nothing is lost, order is kept.
 """
@@ -9,7 +9,7 @@ import asyncio
 import time
 
 import pytest
-from tests.stack.notification_tenant import SECONDS, Frame, Tenant, frame, nothing_more, receive
+from tests.stack.notification_tenant import Frame, Tenant, frame, nothing_more, receive
 from tests.stack.running import RunningStack
 from websockets.asyncio.client import ClientConnection
 
@@ -44,16 +44,16 @@ def test_a_sender_killed_while_it_sends_loses_nothing_and_keeps_the_order(tenant
         async with await tenant.connect(tenant.token(), max_queue=None, ping_timeout=None) as consumer:
             tenant.publish(0)
             await receive(consumer, 1, acknowledge=True)
-            publishing = loop.run_in_executor(None, lambda: tenant.publish(*range(1, 401)))
+            publishing = loop.run_in_executor(None, lambda: tenant.publish(*range(1, 201)))
             first = await receive(consumer, 20)
             # When its process dies in the middle
             killed = stack.kill_function_workers("notify")
             await publishing
-            received = await receive_distinct(consumer, 400, first)
+            received = await receive_distinct(consumer, 200, first)
             assert killed
             # Then everything arrives, and new notifications come in order
             numbers = list(dict.fromkeys(each.n for each in received))
-            assert numbers == list(range(1, 401))
+            assert numbers == list(range(1, 201))
 
     asyncio.run(play())
 
@@ -111,11 +111,9 @@ def test_a_socket_that_dies_in_mid_window_frees_its_subscriber_for_the_next_one(
         consumer = await tenant.connect(token, max_queue=None)
         tenant.publish(*range(300))
         await receive(consumer, 100)
-        began = time.monotonic()
         consumer.transport.abort()
         await consumer.wait_closed()
         async with await tenant.connect(token, max_queue=None) as again:
-            assert time.monotonic() - began < SECONDS / 3
             assert [each.n for each in await receive(again, 300)] == list(range(300))
 
     asyncio.run(play())
@@ -137,31 +135,3 @@ def test_an_acknowledgement_may_come_late_on_the_next_connection(tenant: Tenant)
             assert await nothing_more(last)
 
     asyncio.run(play())
-
-
-@pytest.mark.slow
-def test_backlogs_outlive_a_restart_of_everything(tmp_path_factory: pytest.TempPathFactory) -> None:
-    own = RunningStack.start(tmp_path_factory.mktemp("restarted"))
-    try:
-        tenant = Tenant(own)
-        tenant.subscribe()
-        token = tenant.token()
-
-        async def before() -> None:
-            consumer = await tenant.connect(token)
-            tenant.publish(0, 1, 2)
-            frames = await receive(consumer, 3)
-            await consumer.send(frames[1].ack_id)
-            await asyncio.sleep(0.5)
-            await asyncio.get_running_loop().run_in_executor(None, own.restart)
-            await consumer.close()
-
-        async def after() -> None:
-            async with await tenant.connect(token) as again:
-                tenant.publish(3)
-                assert [each.n for each in await receive(again, 3)] == [0, 2, 3]
-
-        asyncio.run(before())
-        asyncio.run(after())
-    finally:
-        own.discard()

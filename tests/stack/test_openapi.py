@@ -32,8 +32,13 @@ expected-statuses = ["2xx", "4xx", "500"]
 """
 """Notifications 2.0 answers 500 for an unknown subscriber, which its clients interpret as "already unsubscribed"."""
 
-EXAMPLES = int(os.environ.get("PUSHHUB_OPENAPI_EXAMPLES", "3"))
-"""Requests per operation; set a higher number by hand. tests/web/test_callers.py tests authentication."""
+EXAMPLES = int(os.environ.get("PUSHHUB_OPENAPI_EXAMPLES", "0"))
+"""Requests for each operation, set by hand. By default one for every sixth path: this is about the doors before the
+functions. Without those, tests/web/test_openapi.py sends every example, tests/exhaustive/test_shapes.py every kind of
+value to every operation, and both compare each answer with its description; tests/web/test_callers.py is about
+authentication.
+"""
+SAMPLE = 1 if EXAMPLES else 6
 
 
 def fixed(document: dict[str, Any], names: dict[str, list[str]]) -> None:
@@ -76,13 +81,14 @@ def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path
     _operation(document, "ironmq.reserve_messages")["requestBody"]["content"]["application/json"]["schema"][
         "properties"
     ]["wait"]["maximum"] = 0
+    document["paths"] = {path: document["paths"][path] for path in sorted(document["paths"])[::SAMPLE]}
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(document))
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", str(file), "--url", stack.base_url),
         *("--header", f"Authorization: Bearer {made.token}", "--header", f"X-Augury-Token: {made.token}"),
-        *("--phases", "fuzzing", "--max-examples", str(EXAMPLES), "--checks", ",".join(CHECKS)),
+        *("--phases", "fuzzing", "--max-examples", str(EXAMPLES or 1), "--checks", ",".join(CHECKS)),
         # One worker: Python 3.11's parser, which Hypothesis uses, is not safe with threads (cpython#106905).
         *("--seed", "17", "--workers", "1", "--no-shrink", "--request-timeout", "40", "--warnings", "off"),
         *("--continue-on-failure", "--generation-database", "none", "--suppress-health-check", "all", "--no-color"),

@@ -75,7 +75,7 @@ def test_orders_that_come_again_push_nothing_again(stack: RunningStack, recorder
     pack = f"[{','.join(again)}]"
     send(stack, "Push", pack, "no work order", '{"project": 1}', "[]")
     # Then nothing is pushed again, no try is counted and no error reported twice
-    until(lambda: project.total(errors) or None, 40, lambda: "no error was told")
+    until(lambda: project.total(errors) or None, 120, lambda: "no error was told")
     time.sleep(5)
     assert [count(each) for each in (delivered, acknowledged, failing)] == [1, 1, 1]
     assert project.codes(queue, message_id) == [200, 200, 500]

@@ -11,8 +11,8 @@ from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
 
-SUBSCRIBERS = 20
-MESSAGES = 60
+SUBSCRIBERS = 10
+MESSAGES = 30
 
 
 def test_every_subscriber_gets_every_message_once(stack: RunningStack) -> None:

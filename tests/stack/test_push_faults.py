@@ -1,7 +1,7 @@
-"""Functions killed in the middle of their work, and the stack stopped between two tries: nothing is lost, and recorded
-attempts are not repeated.
+"""Functions killed in the middle of their work: nothing is lost, and recorded attempts are not repeated. (The stack
+stopped between two tries: test_restart.py.)
 
-These tests have a stack of their own, because others would notice.
+Each test leaves the stack running and in order: another file's may follow on it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import cycle
 import pytest
 import requests
 from tests.hostile import Peer
-from tests.stack.endpoints import Push, Recorder, acknowledging, slowly
+from tests.stack.endpoints import Push, Recorder, slowly
 from tests.stack.project import DELAY_S, ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
@@ -31,15 +31,15 @@ a run has worked on for half a second comes back after a minute, here too.
 
 
 @pytest.fixture
-def hasty(own: RunningStack) -> Iterator[RunningStack]:
+def hasty(stack: RunningStack) -> Iterator[RunningStack]:
     """The stack with queues that notice a crash quickly."""
-    sqs, urls = own.aws.sqs(), [own.outputs[f"{queue}QueueUrl"] for queue in ("Push", "Retry", "Slow", "Errors")]
+    sqs, urls = stack.aws.sqs(), [stack.outputs[f"{queue}QueueUrl"] for queue in ("Push", "Retry", "Slow", "Errors")]
     before = [
         sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"] for url in urls
     ]
     for url in urls:
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": str(VISIBILITY_S)})
-    yield own
+    yield stack
     for url, attributes in zip(urls, before, strict=True):
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": attributes["VisibilityTimeout"]})
 
@@ -92,13 +92,13 @@ def test_what_a_run_had_that_was_killed_at_once_comes_back_by_itself(hasty: Runn
 
 
 def test_an_endpoint_that_may_take_longer_than_a_run_of_push_is_asked_by_poll(
-    own: RunningStack, recorder: Recorder
+    stack: RunningStack, recorder: Recorder
 ) -> None:
     # Given a subscriber with a long time limit, and every process of push killed while it is asked
-    project, queue = ProjectClient.default(own), unique("long")
+    project, queue = ProjectClient.default(stack), unique("long")
 
     def kills(_peer: Peer, _push: Push) -> bool:
-        own.kill_function_workers("push")
+        stack.kill_function_workers("push")
         return False
 
     endpoint = recorder.endpoint(kills, 200)
@@ -174,47 +174,3 @@ def test_functions_killed_in_turn_lose_nothing_that_was_accepted(hasty: RunningS
 
     until(all_told, 300, lambda: f"errors of {len(told)} messages, {len(accepted)} accepted, kills {kills}")
     assert set(told.values()) == {1}
-
-
-def test_the_stack_stops_and_starts_between_two_tries(own: RunningStack, recorder: Recorder) -> None:
-    # Given messages in every stage: delivered, acknowledged, reserved, failed once or twice, delayed, exhausted
-    project, queue, errors = ProjectClient.default(own), unique("restart"), unique("restart-errors")
-    healthy, flaky, dead = recorder.endpoint(), recorder.endpoint(500, 500, 200), recorder.endpoint(500)
-    answers: list[requests.Response] = []
-    acknowledged, reserved = recorder.endpoint(202), recorder.endpoint(202, acknowledging(202, answers))
-    project.make_push(queue, healthy, flaky, dead, acknowledged, reserved, retries=3, error_queue=errors)
-    late, delayed = recorder.endpoint(), unique("delayed")
-    project.make_push(delayed, late)
-    [late_id] = project.post(delayed, "late", delay=8)
-    [message_id] = project.post(queue, "½ x")
-    assert acknowledged.wait()[0].acknowledge().status_code == 200
-    flaky.wait()
-    dead.wait()
-    reserved.wait()
-    project.wait_codes(queue, message_id, [200, 500, 500, 200, 202], seconds=20)
-    before = project.statuses(queue, message_id)
-    # When the stack is stopped, and started when the next tries are already due
-    own.down()
-    pushed_by_then = {endpoint.url: len(endpoint.pushes) for endpoint in (healthy, flaky, dead, acknowledged, reserved)}
-    time.sleep(DELAY_S)
-    assert [len(each.pushes) for each in (flaky, dead)] == [pushed_by_then[each.url] for each in (flaky, dead)]
-    own.up()
-    # Then it continues where it was: each subscriber gets exactly the tries it was to get
-    until(lambda: project.tries(queue, message_id)[:4] == [1, 3, 4, 1] or None, 60, lambda: "tries that were to come")
-    final = project.wait_codes(queue, message_id, [200, 200, 500, 200, 200], seconds=60)
-    assert [final[0], final[3]] == [before[0], before[3]]
-    assert [each["tries"] for each in final[:4]] == [1, 3, 4, 1]
-    assert answers[-1].status_code == 200
-    # And the error is reported once, the delayed message arrives, and everything posted before can be read
-    [error] = project.wait_messages(errors, 1)
-    assert json.loads(error["body"])["subscribers"][0]["url"] == dead.url
-    assert late.wait(seconds=40)[0].message_id == late_id
-    assert project.message(queue, message_id)["body"] == "½ x"
-    time.sleep(DELAY_S + 2)
-    assert [len(each.pushes) for each in (healthy, flaky, dead, acknowledged, late)] == [1, 3, 4, 1, 1]
-    # (on a busy machine an acknowledgement comes after its reservation's end, which costs a try; and a push whose
-    # answer the stop did not wait for is made again without counting)
-    reserved_tries = project.tries(queue, message_id)[4]
-    assert 2 <= reserved_tries <= 4
-    assert len(reserved.pushes) - reserved_tries in (0, 1)
-    assert project.total(errors) == 1

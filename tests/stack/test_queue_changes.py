@@ -72,7 +72,7 @@ def test_what_is_posted_after_a_subscriber_was_replaced_is_owed_to_the_new_one(
     def missing() -> list[str]:
         return sorted(after - {push.body.decode() for push in new.pushes})
 
-    until(lambda: not missing() or None, 40, lambda: f"{missing()} of {len(after)} have not come")
+    until(lambda: not missing() or None, 120, lambda: f"{missing()} of {len(after)} have not come")
     assert not after & {push.body.decode() for push in old.pushes}
 
 
@@ -93,5 +93,5 @@ def test_what_is_posted_after_a_queue_was_deleted_is_in_the_next_one_of_its_name
         came.update(each["body"] for each in project.reserve(queue, timeout=3600))
         return sorted(after - came)
 
-    until(lambda: not missing() or None, 40, lambda: f"{sorted(after - came)} of {len(after)} are not there")
+    until(lambda: not missing() or None, 120, lambda: f"{sorted(after - came)} of {len(after)} are not there")
     assert not after & {push.body.decode() for push in old.pushes}

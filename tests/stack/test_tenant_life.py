@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -16,12 +14,11 @@ from typing import Any, Self
 
 import pytest
 import requests
-from local.place import REPOSITORY
 from tests.stack.endpoints import Recorder
 from tests.stack.notification_tenant import Tenant
+from tests.stack.operating import pushhub, ran
 from tests.stack.project import ProjectClient, until
 from tests.stack.running import RunningStack
-from tests.stack.test_cli import cli, environment_of
 from websockets.exceptions import ConnectionClosed
 
 pytestmark = pytest.mark.stack
@@ -52,7 +49,7 @@ def test_a_suspended_project_is_silent_and_a_deleted_one_has_nothing_left(stack:
         project.post("held", *map(str, range(40)), delay=DELAY_S)
         due = time.monotonic() + DELAY_S
         # When it is suspended
-        [suspended] = cli(stack, "projects", "suspend", project.project_id)
+        [suspended] = pushhub(stack, "projects", "suspend", project.project_id)
         assert suspended["suspended"]
         # Then posts of both protocols are refused, its owner may look, and nothing is sent, though it was due meanwhile
         message = {"eventType": "a.b", "payload": {}}
@@ -161,7 +158,7 @@ def test_a_suspension_is_in_force_when_the_command_ends_which_it_does_within_its
             assert connected.wait(30)
             endpoint.wait(30)
             # When it is suspended
-            cli(stack, "projects", "suspend", project.project_id)
+            pushhub(stack, "projects", "suspend", project.project_id)
             silent = time.monotonic()
             before = endpoints.arrivals()
             # Then from then on each post is refused, by each protocol
@@ -181,17 +178,14 @@ def delete(stack: RunningStack, project_id: str) -> tuple[Counter[str], str]:
     Returns:
         What was removed, by place, and what has to be done yet.
     """
-    command = [sys.executable, "-m", "cli", "--json", "projects", "delete", project_id, "--yes"]
     removed: Counter[str] = Counter()
 
     def nothing_left() -> str | None:
-        run = subprocess.run(
-            command, cwd=REPOSITORY, env=environment_of(stack), capture_output=True, text=True, check=False
-        )
-        assert run.returncode == 1, run.stderr
-        places = json.loads(run.stdout)
+        done = ran(stack, "--json", "projects", "delete", project_id, "--yes")
+        assert done.code == 1, done.told
+        places = json.loads(done.printed)
         removed.update({each["place"]: each["removed"] for each in places})
-        return None if any(each["left"] for each in places) else run.stderr
+        return None if any(each["left"] for each in places) else done.told
 
     said = until(nothing_left, SETTLES_S, lambda: "something is left, however often it is deleted")
     return removed, said

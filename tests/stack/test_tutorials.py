@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from local.place import REPOSITORY
+from tests.stack.operating import environment_of
 from tests.stack.running import RunningStack
-from tests.stack.test_cli import environment_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -30,7 +31,7 @@ def shown_as(expected: str) -> re.Pattern[str]:
 def test_a_tutorial_does_what_it_says(stack: RunningStack, tmp_path: Path, page: Path) -> None:
     # Given a folder like the repository while the stack is up
     (tmp_path / ".venv").symlink_to(REPOSITORY / ".venv")
-    environment = {**environment_of(stack), "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'layers/pushhub'}"}
+    environment = {**os.environ, **environment_of(stack), "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'layers/pushhub'}"}
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
     script = "\n".join(f"{text}\necho; echo '{MARK}'" for kind, text in blocks if kind == "sh")
     # When all of the page's blocks are typed into a shell, one after the other

@@ -17,6 +17,7 @@ __all__ = [
     "deployed",
     "function_of",
     "of_type",
+    "own_mappings",
     "parameter",
     "references",
     "resolved",
@@ -53,6 +54,14 @@ def resources() -> dict[str, Resource]:
 def of_type(kind: str) -> dict[str, Resource]:
     """Properties of all resources of a CloudFormation type, by logical id."""
     return {name: each.get("Properties", {}) for name, each in resources().items() if each["Type"] == kind}
+
+
+def own_mappings() -> dict[str, Resource]:
+    """Properties of the event source mappings of the stack's own queues and streams; not of what it is to consume from
+    elsewhere.
+    """
+    found = of_type("AWS::Lambda::EventSourceMapping")
+    return {name: each for name, each in found.items() if "Fn::GetAtt" in each["EventSourceArn"]}
 
 
 def called_by(integration: str) -> str:

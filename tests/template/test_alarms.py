@@ -9,9 +9,9 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import ROOT, Resource, conditions, of_type, references, resources
+from tests.template.cloudformation import ROOT, Resource, conditions, of_type, own_mappings, references, resources
 
-from pushhub.cloud.observability import HUB_FAULTS
+from pushhub.cloud.observability import TOGETHER
 from pushhub.engine.flow.queue_levels import LOOK_MS
 from pushhub.engine.model.delivery import DeliveryState
 
@@ -62,20 +62,6 @@ def test_each_section_of_the_runbook_is_about_an_alarm_and_says_what_to_do(name:
     assert "**Do**" in section
 
 
-PROCEDURES = RUNBOOK.split("\n## Which test runs which procedure\n")[1].split("\n## ")[0]
-
-
-def test_each_procedure_names_tests_that_exist_or_says_that_it_is_not_run() -> None:
-    rows = [each for each in PROCEDURES.splitlines() if each.startswith("| ")][1:]
-    assert len(rows) > 10
-    for row in rows:
-        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row.split("|")[2])
-        assert named or "not run" in row
-        for file, test in named:
-            text = (ROOT / file).read_text(encoding="utf-8")
-            assert f"def {test}(" in text if test else "def test_" in text
-
-
 def test_each_dead_letter_queue_is_watched_and_has_its_redrive_in_the_runbook() -> None:
     dead = {name for name, queue in of_type("AWS::SQS::Queue").items() if "RedrivePolicy" not in queue}
     # wake looks at them, and an alarm at what it finds (and at runs of wake that fail, and at those that do not begin)
@@ -116,36 +102,53 @@ def test_throttles_are_noticed_whichever_function_they_are_of() -> None:
     assert resources()["IngestFunctionThrottles"]["Condition"] == "HasProducersUrl"
 
 
-def test_each_fault_that_is_counted_together_is_counted_by_the_code() -> None:
+@pytest.mark.parametrize("together", TOGETHER)
+def test_each_metric_that_is_counted_together_is_counted_by_the_code(together: str) -> None:
     code = "".join(each.read_text(encoding="utf-8") for each in (ROOT / "layers" / "pushhub").rglob("*.py"))
-    assert all(f'count("{each}"' in code for each in HUB_FAULTS)
-    assert all(f"`{each}`" in RUNBOOK for each in HUB_FAULTS)
+    assert all(f'count("{each}"' in code for each in TOGETHER[together])
+    section = RUNBOOK.split(f"### {together}\n")[1].split("\n#")[0]
+    assert all(f"`{each}`" in section for each in TOGETHER[together])
+    # One alarm watches their sum, and none watches one of them
     own = {each["MetricName"] for each in ALARMS.values()}
-    assert not HUB_FAULTS & own
+    assert together in own
+    assert ALARMS[together]["Dimensions"] == [{"Name": "service", "Value": "hub"}]
+    assert not TOGETHER[together] & own
 
 
-def test_each_reader_of_a_stream_is_watched_for_being_behind() -> None:
-    mappings = of_type("AWS::Lambda::EventSourceMapping").values()
+def test_each_reader_of_a_stream_tells_when_it_is_behind() -> None:
+    # There is no alarm of their own for how old what they read is (docs/decisions/cost.md)
+    mappings = own_mappings().values()
     readers = {each["FunctionName"]["Ref"] for each in mappings if "StreamArn" in each["EventSourceArn"]["Fn::GetAtt"]}
-    assert watching("AWS/Lambda", "IteratorAge") == readers
+    assert readers == {"DispatchFunction", "RecordsFunction"}
+    assert {"DispatchBehind", "RecordsBehind"} <= TOGETHER["WorkLate"]
 
 
-def test_a_chain_that_lambda_ends_is_noticed_whichever_function_it_is_of() -> None:
-    # A function that is allowed its chains has no such metric: only one that is not could, or one that no longer is
-    (alarm,) = (each for each in ALARMS.values() if each["MetricName"] == "RecursiveInvocationsDropped")
-    assert alarm["Namespace"] == "AWS/Lambda"
-    assert "Dimensions" not in alarm
+def test_a_run_of_the_report_that_failed_is_counted_by_sweep() -> None:
+    (rule,) = (
+        each
+        for each in of_type("AWS::Events::Rule").values()
+        if "FAILED" in each["EventPattern"]["detail"].get("state", ())
+    )
+    assert [each["Arn"] for each in rule["Targets"]] == [{"Fn::GetAtt": ["SweepFunction", "Arn"]}]
+    (permission,) = (
+        each
+        for each in of_type("AWS::Lambda::Permission").values()
+        if each["FunctionName"] == {"Ref": "SweepFunction"} and each["Principal"] == "events.amazonaws.com"
+    )
+    assert permission["SourceArn"] == {"Fn::GetAtt": ["ReportRunsFailed", "Arn"]}
+    assert "ReportFailed" in TOGETHER["HubFaults"]
 
 
 def test_waiting_work_is_watched() -> None:
-    assert watching("AWS/SQS", "ApproximateAgeOfOldestMessage") == {
-        "PushQueue",
-        "RouteQueue",
-        "ErrorsQueue",
-        "NotifyQueue",
-    }
-    crowded = variables(FUNCTIONS["WakeFunction"])["CROWDED_QUEUES"]
-    assert references(crowded) == {"RetryQueue", "SlowQueue", "PollQueue"}
+    wake = variables(FUNCTIONS["WakeFunction"])
+    crowded, brisk = references(wake["CROWDED_QUEUES"]), references(wake["BRISK_QUEUES"])
+    assert crowded == {"RetryQueue", "SlowQueue", "PollQueue"}
+    # Each queue that a function is run for: that nobody reads it is seen by wake, how late it is read by its reader
+    mappings = own_mappings().values()
+    read = {each["EventSourceArn"]["Fn::GetAtt"][0] for each in mappings if "ScalingConfig" in each}
+    assert crowded | brisk == read
+    assert not crowded & brisk
+    assert ALARMS["WorkLate"]["Period"] > LOOK_MS / 1000
     assert watching("AWS/ApiGateway", "5xx") == {"HttpApi"}
     assert watching("AWS/ApiGateway", "ExecutionError") == {"WebSocketApi"}
     assert watching("AWS/Lambda", "Url5xxCount") == {"IngestFunction"}
@@ -163,7 +166,7 @@ def test_the_hubs_own_metrics_exist_and_have_the_one_dimension_powertools_gives_
     assert json.loads(namespace) == {"Fn::Sub": "Pushhub/${AWS::StackName}"}
     own = {name: alarm for name, alarm in ALARMS.items() if alarm["Namespace"] == json.loads(namespace)}
     assert {each["Namespace"] for name, each in ALARMS.items() if name not in own} == {
-        *("AWS/ApiGateway", "AWS/Lambda", "AWS/SQS", "AWS/Events"),
+        *("AWS/ApiGateway", "AWS/Lambda", "AWS/Events"),
     }
     assert {alarm["MetricName"] for alarm in own.values()} >= {
         "AttemptsFailed",

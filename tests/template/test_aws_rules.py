@@ -111,6 +111,9 @@ def mappings(resources: Resources, attribute: str) -> Iterator[tuple[str, Resour
     role.
     """
     for name, each in of(resources, "AWS::Lambda::EventSourceMapping").items():
+        if "Fn::GetAtt" not in each["EventSourceArn"]:
+            # A queue that is not the stack's.
+            continue
         origin, found = each["EventSourceArn"]["Fn::GetAtt"]
         if found == attribute:
             function = resources[each["FunctionName"]["Ref"]]["Properties"]
@@ -165,7 +168,7 @@ def stream_batches(resources: Resources) -> Iterator[str]:
         filters = each.get("FilterCriteria", {}).get("Filters", ())
         if not (1 <= each["BatchSize"] <= 10_000 and 1 <= number(each["ParallelizationFactor"]) <= 10):
             yield f"{name}: batch size or parallelization factor"
-        if each.get("MaximumBatchingWindowInSeconds", 0) > 300:
+        if number(each.get("MaximumBatchingWindowInSeconds", 0)) > 300:
             yield f"{name}: batching window"
         if len(filters) > 5 or any(len(one["Pattern"]) > 4_096 for one in filters):
             yield f"{name}: filters"
@@ -552,28 +555,11 @@ METRICS: Mapping[tuple[str, str], Metric] = {
     ("AWS/Lambda", "Invocations"): Metric(
         "runs, failed ones among them, throttled requests not", ("FunctionName",), "Sum", LAMBDA
     ),
-    ("AWS/Lambda", "IteratorAge"): Metric(
-        "milliseconds between the stream's having the last record of a batch and Lambda's handing it over; none while "
-        "no batch is handed over",
-        ("FunctionName",),
-        "Maximum",
-        LAMBDA,
-    ),
-    ("AWS/Lambda", "RecursiveInvocationsDropped"): Metric(
-        "runs that were stopped as part of a loop; not sent for a function that is allowed its loop", (), "Sum", LAMBDA
-    ),
     ("AWS/Lambda", "Url5xxCount"): Metric(
         "requests to a function URL that were answered 5xx",
         ("FunctionName",),
         "Sum",
         "/lambda/latest/dg/urls-monitoring.html",
-    ),
-    ("AWS/SQS", "ApproximateAgeOfOldestMessage"): Metric(
-        "seconds since the oldest message was sent; one that was received three times is left out of a standard "
-        "queue's, so a poisoned one is the dead letters' alarm",
-        ("QueueName",),
-        "Maximum",
-        SQS,
     ),
     ("AWS/ApiGateway", "5xx"): Metric(
         "requests to an HTTP API that were answered 5xx",
@@ -618,11 +604,10 @@ UNVERIFIABLE = {
     "acknowledgements are synchronous runs, and one that fails ends a listener",
     "HttpApiLogs": "that an HTTP API delivers its access log to a group of the class INFREQUENT_ACCESS. If not, the "
     "deployment says so: the class is a line of the template",
-    "ReportFailed": "that a rule without a target counts in TriggeredRules. If not, ReportMissing rings though the "
+    "ReportMissing": "that a rule without a target counts in TriggeredRules. If not, ReportMissing rings though the "
     "report succeeds, from the first day on",
-    "ChainsEnded": "that RecursiveInvocationsDropped is also kept for all functions together, as LAMBDA's page says of "
-    "its metrics in general. If not, it never rings; nothing else depends on it",
-    "FunctionThrottles": "the same of Throttles. If not, it never rings; that ingest is refused is answered with 503, "
+    "FunctionThrottles": "that Throttles is also kept for all functions together, as LAMBDA's page says of its metrics "
+    "in general. If not, it never rings; that ingest is refused is answered with 503, "
     "which ApiServerErrors counts (at the producers' URL with 429, which has an alarm of its own), and what waits in "
     "queues and streams has its ages",
     "FunctionErrors": "that Lambda's line of a failed run is of level WARN and has type platform.report and a status. "

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import ROOT, called_by, function_of, of_type, source
+from tests.template.cloudformation import ROOT, called_by, function_of, of_type, own_mappings, source
 
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.store._delivery_items import decode_delivery
@@ -15,10 +15,15 @@ from pushhub.engine.store.dynamodb_messages import decode_message
 from pushhub.ironmq.store._pull_items import decode_pull_message
 from pushhub.notifications.store._items import decode_backlog, decode_commit
 from pushhub.notifications.store.sqs_wakes import decode_wake
+from pushhub.runtime.scripts import run
 from pushhub.web.http import request_from_event
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
 FUNCTIONS = {name.removesuffix("Function").lower(): name for name in of_type("AWS::Lambda::Function")}
+
+
+INVOKED = "invoke"
+"""The trigger of a function that others call."""
 
 
 def event_in(path: Path) -> dict[str, Any]:
@@ -28,21 +33,27 @@ def event_in(path: Path) -> dict[str, Any]:
 
 def trigger_of(event: dict[str, Any]) -> str:
     """The route or resource that produces such an event."""
+    if "code" in event:
+        return INVOKED
     if "requestContext" in event:
         return str(event["requestContext"]["routeKey"])
     if "Records" in event:
         arns = {record["eventSourceARN"] for record in event["Records"]}
         (arn,) = arns
         name = arn.split("/")[1] if ":dynamodb:" in arn else arn.split(":")[-1]
-        return str(name.split("-")[1])
+        return str(name.split("-")[1].removesuffix(".fifo"))
     return str(event["resources"][0].rsplit("/", 1)[-1].split("-")[1])
 
 
 def triggers() -> set[tuple[str, str]]:
     """Each function with each of its triggers, according to the template."""
     found = set()
-    for mapping in of_type("AWS::Lambda::EventSourceMapping").values():
+    for mapping in own_mappings().values():
         found.add((function_of(mapping), mapping["EventSourceArn"]["Fn::GetAtt"][0]))
+    for mapping in of_type("AWS::Lambda::EventSourceMapping").values():
+        # Queues that are not the stack's are named after the parameter.
+        if "Ref" in mapping["EventSourceArn"]:
+            found.add((function_of(mapping), mapping["EventSourceArn"]["Ref"].removesuffix("Arn")))
     for route in of_type("AWS::ApiGatewayV2::Route").values():
         integration = route["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
         found.add((called_by(integration), route["RouteKey"]))
@@ -50,7 +61,28 @@ def triggers() -> set[tuple[str, str]]:
         found.add((url["TargetFunctionArn"]["Fn::GetAtt"][0], "$default"))
     for name, schedule in of_type("AWS::Scheduler::Schedule").items():
         found.add((schedule["Target"]["Arn"]["Fn::GetAtt"][0], name))
-    return found
+    # What has a trigger may be called, too, with the same event.
+    return found | {(name, INVOKED) for name in called_by_others() - {function for function, _ in found}}
+
+
+def called_by_others() -> set[str]:
+    """The functions that other functions may call."""
+    roles = {f"{name}Role" for name in FUNCTIONS.values()}
+    allowed = {
+        (owner, resource["Fn::GetAtt"][0])
+        for owner, role in of_type("AWS::IAM::Role").items()
+        for policy in role.get("Policies", ())
+        for statement in policy.get("PolicyDocument", {}).get("Statement", ())
+        if isinstance(statement, dict) and "lambda:InvokeFunction" in statement.get("Action", ())
+        for resource in [statement["Resource"]]
+        if "Fn::GetAtt" in resource
+    }
+    return {name for owner, name in allowed if owner in roles - {f"{name}Role"}}
+
+
+def test_the_event_of_a_function_that_others_call_is_what_they_ask_it_for() -> None:
+    asked = event_in(ROOT / "events" / "transform-invoke-code.json")
+    assert run(asked, None)["result"]["payload"] == {"json": '{"text":"order.paid: R154085346"}'}
 
 
 def test_there_is_an_event_for_each_function_and_trigger_and_none_for_anything_else() -> None:
@@ -58,7 +90,7 @@ def test_there_is_an_event_for_each_function_and_trigger_and_none_for_anything_e
     assert shown == triggers()
 
 
-WORK = [each for each in EVENTS if "-sqs-" in each.name and not each.name.startswith("notify-")]
+WORK = [each for each in EVENTS if "-sqs-" in each.name and not each.name.startswith(("notify-", "ingest-"))]
 
 
 @pytest.mark.parametrize("path", WORK, ids=lambda path: path.stem)
@@ -111,6 +143,7 @@ def test_requests_can_be_read(path: Path) -> None:
         f"/api/stores/{project}/",
         "/notification2/",
         "/api/v1/app/",
+        f"/ingest/in/{project}/",
         "/console",
         "/docs",
     )

@@ -1,11 +1,22 @@
-"""What AWS refuses or limits in an account that is new, or is used for other things, too."""
+"""What AWS refuses or limits in an account that is new, or is used for other things, too.
+
+None of it was seen in an account of ours. Sources, below https://docs.aws.amazon.com unless they are others:
+
+- A WebSocket stage with an access log is refused in an account without a role for logs:
+  https://repost.aws/knowledge-center/api-gateway-cloudwatch-logs, https://github.com/sst/ion/issues/373
+- 100 of an account's concurrent runs must stay unreserved: /lambda/latest/api/API_PutFunctionConcurrency.html
+- ``RetainExceptOnCreate`` removes what a failed creation made, and keeps the rest (``test_data.py``):
+  /AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
+- CloudFront caches 404, 414 and 5xx for 10 s, and 400, 403 and 405 if configured; none with the policy CachingDisabled:
+  /AmazonCloudFront/latest/DeveloperGuide/HTTPStatusCodes.html
+"""
 
 from __future__ import annotations
 
 import botocore.session
 import pytest
 from cli.concurrency import BOUNDED, DEFAULT, advice, fitting
-from tests.template.cloudformation import Resource, deployed, of_type, parameter, source
+from tests.template.cloudformation import Resource, deployed, of_type, own_mappings, parameter, source
 
 HUB = deployed()
 RESERVING = {
@@ -62,7 +73,7 @@ def started_by_queues(choice: int) -> int:
     return sum(row[each["Fn::FindInMap"][2]] for each in bounds)
 
 
-QUEUE_MAPPINGS = [each for each in of_type("AWS::Lambda::EventSourceMapping").values() if "ScalingConfig" in each]
+QUEUE_MAPPINGS = [each for each in own_mappings().values() if "ScalingConfig" in each]
 
 
 def test_what_queues_start_is_bounded_by_one_choice() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -71,8 +72,9 @@ def test_the_attempts_own_log_event_cannot_be_switched_off() -> None:
 def test_runtime_architecture_and_layer_are_common(name: str) -> None:
     assert MADE[name]["Runtime"] == {"Ref": "Runtime"}
     assert MADE[name]["Architectures"] == [{"Ref": "Architecture"}]
-    (layer,) = MADE[name]["Layers"]
-    assert resources()[layer["Ref"]]["Type"] == "AWS::Lambda::LayerVersion"
+    layers = [re.sub("[0-9a-f]{10}$", "", each["Ref"]) for each in MADE[name]["Layers"]]
+    assert layers == ["PushhubLayer", *(["ScriptingLayer"] if name == "TransformFunction" else [])]
+    assert {resources()[each["Ref"]]["Type"] for each in MADE[name]["Layers"]} == {"AWS::Lambda::LayerVersion"}
 
 
 def test_timeouts_fit_what_waits_for_them() -> None:
@@ -169,3 +171,31 @@ def test_producers_get_a_url_of_ingest_only_on_request_and_anyone_may_call_it() 
         {"Action": "lambda:InvokeFunctionUrl", **common, "FunctionUrlAuthType": "NONE"},
         {"Action": "lambda:InvokeFunction", **common, "InvokedViaFunctionUrl": True},
     ]
+
+
+@pytest.mark.parametrize(("kind", "setting"), [("Queue", "CONSUMED_QUEUE"), ("Events", "CONSUMED_EVENTS")])
+def test_a_queue_of_others_is_read_only_on_request_and_by_ingest_alone(kind: str, setting: str) -> None:
+    # Given a stack without and with such a queue
+    arn = "arn:aws:sqs:eu-central-1:123456789012:theirs"
+    to = {f"Consumed{kind}To": "5f0000000000000000000001/queues/orders"}
+    without, having = deployed(), deployed(**{f"Consumed{kind}Arn": arn}, **to)
+    # Then all that it makes is a mapping, which reports what failed by message
+    made = {name: each["Properties"] for name, each in having.items() if name not in without}
+    assert made.keys() == {f"Consumed{kind}Mapping"}
+    [mapping] = made.values()
+    assert mapping["EventSourceArn"] == {"Ref": f"Consumed{kind}Arn"}
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["FunctionName"] == {"Ref": "IngestFunction"}
+    # And ingest may read that queue, and nobody else may
+    roles = {
+        name for name, each in having.items() if each["Type"] == "AWS::IAM::Role" and f"Consumed{kind}Arn" in str(each)
+    }
+    assert roles == {"IngestFunctionRole"}
+    [statement] = [
+        each
+        for policy in having["IngestFunctionRole"]["Properties"]["Policies"]
+        for each in policy["PolicyDocument"]["Statement"]
+        if each["Resource"] == {"Ref": f"Consumed{kind}Arn"}
+    ]
+    assert statement["Action"] == ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
+    assert variables(MADE["IngestFunction"])[setting] == {"Ref": f"Consumed{kind}Arn"}

@@ -32,6 +32,15 @@ def test_the_layer_brings_no_sdk_and_no_tracer() -> None:
 def test_what_runs_in_lambda_is_what_is_tested() -> None:
     tested = pins((ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8"))
     assert pins(LOCK).items() <= tested.items()
+    engine = (ROOT / "layers" / "scripting" / "requirements.txt").read_text(encoding="utf-8")
+    assert "--hash=sha256:" in engine
+    assert pins(engine).items() <= tested.items()
+
+
+def test_the_engine_of_transformations_is_built_as_the_layer_is() -> None:
+    layers = {name: each for name, each in source()["Resources"].items() if name in {"PushhubLayer", "ScriptingLayer"}}
+    assert layers["ScriptingLayer"]["Metadata"] == layers["PushhubLayer"]["Metadata"]
+    assert layers["ScriptingLayer"]["Properties"]["ContentUri"] == "layers/scripting/"
 
 
 def test_the_layer_is_built_for_the_runtime_and_the_processor_of_the_functions() -> None:

@@ -18,7 +18,9 @@ def test_every_log_group_and_function_uses_the_key_and_its_role_may_open_with_it
         if each["Type"] == "AWS::Lambda::Function":
             assert each["Properties"]["KmsKeyArn"] == KEY, name
             role = there[each["Properties"]["Role"]["Fn::GetAtt"][0]]
-            if name != "ConsoleFunction":
+            if name == "TransformFunction":
+                role = there["LogsKeyPolicy"]
+            elif name != "ConsoleFunction":
                 assert {"Ref": "FunctionKeysPolicy"} in role["Properties"]["ManagedPolicyArns"], name
                 role = there["FunctionKeysPolicy"]
             rights = [one for one in walk(role) if isinstance(one, dict) and one.get("Resource") == KEY]

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from local.iam import Context, Need
 from simulation.roles import PLACE, roles
-from tests.template.cloudformation import Resource, deployed, of_type, references, resolved, resources, walk
+from tests.template.cloudformation import (
+    Resource,
+    deployed,
+    of_type,
+    own_mappings,
+    references,
+    resolved,
+    resources,
+    walk,
+)
 
 ROLES = of_type("AWS::IAM::Role")
 
@@ -43,6 +52,8 @@ WILDCARDS = {
     "${MessagesTable.Arn}/stream/*": "a table that is restored has another stream, and its readers read on",
     "${PullTable.Arn}/stream/*": "a table that is restored has another stream, and its readers read on",
     "${BacklogsTable.Arn}/stream/*": "a table that is restored has another stream, and its readers read on",
+    "arn:${AWS::Partition}:iam::*:role/*": "owners name roles of their own accounts",
+    "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/*": "denied: no owner names a role of the hub's account",
     "arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${WebSocketApi}/live/*": (
         "each connection has an id of its own; send, look and close are methods"
     ),
@@ -51,6 +62,8 @@ WILDCARDS = {
 
 OPERATORS = "OperatorRole"
 """Assumed by persons; tests/operating/test_rights.py compares its rights with what their commands call."""
+GIVEN_BY_OPERATORS = {"KmsKeyArn", "OldKmsKeyArns", "LogsKeyArn", "ConsumedQueueArn", "ConsumedEventsArn"}
+"""Resources that are not the stack's, each named by a parameter."""
 OF_OPERATORS = [
     {"lambda:ListEventSourceMappings"},
     # On the functions that read streams only, by a condition
@@ -64,10 +77,13 @@ def statements(role: Resource) -> Iterator[dict[str, Any]]:
     for policy in role.get("Policies", []):
         with_keys = {
             "HasKmsKey": True,
+            "HasOwnRoles": False,
             "HasOldKmsKeys": True,
             "SearchesWithAthena": True,
             "HasLogsKey": True,
             "KeepsAudit": True,
+            "ConsumesQueue": True,
+            "ConsumesEvents": True,
         }
         yield from resolved(policy["PolicyDocument"], **with_keys)["Statement"]
 
@@ -76,10 +92,17 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
+ASSUMING = "arn:${AWS::Partition}:iam::*:role/*"
+"""Roles of others, which owners name for their subscribers: nobody knows them here."""
+OWN_ROLES = "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/*"
+"""What is denied of it."""
+
+
 @pytest.mark.parametrize("name", ROLES)
 def test_a_role_allows_exact_actions_only(name: str) -> None:
     for statement in statements(ROLES[name]):
-        assert statement["Effect"] == "Allow"
+        denied = statement["Effect"] == "Deny" and statement["Resource"] == {"Fn::Sub": OWN_ROLES}
+        assert statement["Effect"] == "Allow" or denied
         for action in listed(statement["Action"]):
             assert "*" not in action
 
@@ -88,10 +111,11 @@ def test_a_role_allows_exact_actions_only(name: str) -> None:
 def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
     for statement in statements(ROLES[name]):
         for resource in listed(statement["Resource"]):
-            assert references(resource) - WHERE <= {*resources(), "KmsKeyArn", "OldKmsKeyArns", "LogsKeyArn"}
+            assert references(resource) - WHERE <= {*resources(), *GIVEN_BY_OPERATORS}
             text = resource.get("Fn::Sub", "") if isinstance(resource, dict) else resource
             # An account has one catalog, which Glue asks about beside each table in it.
             known = text.endswith("}:catalog") or (resource == "*" and set(statement["Action"]) in OF_OPERATORS)
+            known = known or (text in (ASSUMING, OWN_ROLES) and statement["Action"] == ["sts:AssumeRole"])
             known = known or text.endswith(
                 (":stack/${AWS::StackName}/*", ":${AWS::Region}::/account", ":event-bus/default")
             )
@@ -110,11 +134,23 @@ OF_SAM = {
 """What AWS's managed policies that SAM gives roles allow on everything that is in the account. (ListStreams, which the
 last one has too, lists names.)"""
 OF_KEYS = {"Fn::If": ["HasKeys", {"Ref": "FunctionKeysPolicy"}, {"Ref": "AWS::NoValue"}]}
+OF_LOGS = {"Fn::If": ["HasLogsKey", {"Ref": "LogsKeyPolicy"}, {"Ref": "AWS::NoValue"}]}
+
+
+def test_what_runs_strangers_code_has_no_rights() -> None:
+    # Given the role of the function that runs transformations, then it may write its log, within the boundary
+    role = ROLES["TransformFunctionRole"]
+    assert "Policies" not in role
+    basic, of_logs = role["ManagedPolicyArns"]
+    assert basic.endswith("/AWSLambdaBasicExecutionRole")
+    assert of_logs == OF_LOGS
 
 
 def test_what_sam_gives_roles_beyond_their_policies_is_bounded_to_the_stack() -> None:
     # Given the policies of AWS that roles have
-    attached = [each for role in ROLES.values() for each in role.get("ManagedPolicyArns", ()) if each != OF_KEYS]
+    attached = [
+        each for role in ROLES.values() for each in role.get("ManagedPolicyArns", ()) if each not in (OF_KEYS, OF_LOGS)
+    ]
     given = {each.rpartition("/")[2] for each in attached}
     assert given == OF_SAM.keys()
     # Then each role that has one has the boundary
@@ -123,12 +159,14 @@ def test_what_sam_gives_roles_beyond_their_policies_is_bounded_to_the_stack() ->
             assert role["PermissionsBoundary"] == {"Ref": "FunctionBoundary"}
     # Which allows what policies do, but denies all of that outside of the stack
     boundary = resources()["FunctionBoundary"]["Properties"]["PolicyDocument"]["Statement"]
-    allows, *denies = resolved(boundary, HasEgress=False)
+    consuming = resolved(boundary, HasEgress=False, ConsumesQueue=True, ConsumesEvents=True)[1]["NotResource"]
+    allows, *denies = resolved(boundary, HasEgress=False, ConsumesQueue=False, ConsumesEvents=False)
     assert allows == {"Effect": "Allow", "Action": "*", "Resource": "*"}
     assert {each["Effect"] for each in denies} == {"Deny"}
     assert {action for each in denies for action in each["Action"]} == set().union(*OF_SAM.values())
     queues, streams, logs, interfaces = denies
     assert references(queues["NotResource"]) == {*of_type("AWS::SQS::Queue")}
+    assert references(consuming) - references(queues["NotResource"]) == {"ConsumedQueueArn", "ConsumedEventsArn"}
     tables = {name for name, each in of_type("AWS::DynamoDB::Table").items() if "StreamSpecification" in each}
     assert {each["Fn::Sub"] for each in streams["NotResource"]} == {f"${{{each}.Arn}}/stream/*" for each in tables}
     assert logs["NotResource"]["Fn::Sub"].endswith(":log-group:/aws/lambda/${AWS::StackName}-*")
@@ -163,9 +201,9 @@ STREAM_RIGHTS = {
 }
 
 
-@pytest.mark.parametrize("name", [*of_type("AWS::Lambda::EventSourceMapping")])
+@pytest.mark.parametrize("name", [*own_mappings()])
 def test_who_reads_a_stream_may_read_any_stream_of_that_table(name: str) -> None:
-    mapping = of_type("AWS::Lambda::EventSourceMapping")[name]
+    mapping = own_mappings()[name]
     source, attribute = mapping["EventSourceArn"]["Fn::GetAtt"]
     if attribute != "StreamArn":
         return
@@ -230,8 +268,32 @@ def test_the_stacks_key_is_for_its_account_and_the_alarms_only() -> None:
     assert "aws:SourceAccount" in alarms["Condition"]["StringEquals"]
 
 
+THEIRS = "arn:aws:iam::111122223333:role/theirs"
+OURS = f"arn:aws:iam::{PLACE.account}:role"
+
+
+@pytest.mark.parametrize(("named", "open_"), [("", set()), (f"{OURS}/open,{OURS}/other", {f"{OURS}/open"})])
+def test_who_delivers_assumes_roles_of_others_and_of_this_account_those_that_are_named(
+    named: str, open_: set[str]
+) -> None:
+    # Given a stack whose operator opens some roles of its account, or none
+    may_assume = {
+        name: {
+            role
+            for role in (THEIRS, f"{OURS}/open", f"{OURS}/closed")
+            if each.policies.granting(Need("sts:AssumeRole", role, {"aws:resourceaccount": role.split(":")[4]}))
+        }
+        for name, each in roles(OwnRoles=named).items()
+    }
+    # Then only the functions that deliver may assume any role, and of this account those alone
+    found = {name: each for name, each in may_assume.items() if each}
+    assert found == dict.fromkeys(("push", "poll"), {THEIRS} | open_)
+
+
 VAULTS = {"control", "push", "poll"}
 """The functions that seal and open."""
+OPENERS = VAULTS | {"ingest"}
+"""Those that open: ingest verifies what comes to sources."""
 OF_SIGNING = {"consumers", "notify"}
 """The functions that open what consumers' tokens are signed with, and nothing else."""
 
@@ -271,16 +333,17 @@ def test_only_who_needs_it_opens_what_is_sealed_whichever_key_seals(
 ) -> None:
     for key in (*KEYS, OF_STACK):
         assert may(key, "kms:GenerateDataKey", context=sealed("1"), **parameters) == (VAULTS if key == seals else set())
-        assert may(key, context=sealed("1"), **parameters) == (VAULTS if key in opens else set()), key
-        assert may(key, context=sealed("#signing"), **parameters) == (VAULTS | OF_SIGNING if key in opens else set())
+        assert may(key, context=sealed("1"), **parameters) == (OPENERS if key in opens else set()), key
+        assert may(key, context=sealed("#signing"), **parameters) == (OPENERS | OF_SIGNING if key in opens else set())
         # What a service asks for in the name of a function is no way around it.
         for service in ("dynamodb", "s3", "sqs"):
             given = {**by_a_service(service), **sealed("1")}
-            assert may(key, context=given, **parameters) <= VAULTS
+            assert may(key, context=given, **parameters) <= OPENERS
 
 
 def test_what_is_encrypted_at_rest_is_read_through_its_service_with_the_present_key_and_with_former_ones() -> None:
-    everybody = {*roles()}
+    # What runs strangers' code reads nothing.
+    everybody = {*roles()} - {"transform"}
     for key, actions in ((PRESENT, ("kms:Decrypt", "kms:GenerateDataKey")), (FORMER, ("kms:Decrypt",))):
         for action in actions:
             given = {"KmsKeyArn": PRESENT, "OldKmsKeyArns": FORMER}
@@ -309,9 +372,11 @@ def test_only_these_apis_and_schedules_may_call_functions() -> None:
         "ConsoleFunction": {"HttpApi"},
         "PastFunction": {"HttpApi"},
         "ConsumersFunction": {"WebSocketApi"},
+        "SweepFunction": {"ReportRunsFailed"},
     }
     for each in permissions:
-        assert each["Principal"] == "apigateway.amazonaws.com"
+        by_rule = each["FunctionName"] == {"Ref": "SweepFunction"}
+        assert each["Principal"] == ("events.amazonaws.com" if by_rule else "apigateway.amazonaws.com")
 
 
 def test_nothing_allows_everyone_but_the_producers_url_on_request() -> None:

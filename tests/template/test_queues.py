@@ -10,13 +10,23 @@ from typing import Any
 import botocore.model
 import botocore.session
 import pytest
-from tests.template.cloudformation import ROOT, Resource, function_of, of_type, parameter, references, resources, source
+from tests.template.cloudformation import (
+    ROOT,
+    Resource,
+    function_of,
+    of_type,
+    own_mappings,
+    parameter,
+    references,
+    resources,
+    source,
+)
 
 from pushhub.engine.model.delivery import SETTLED, DeliveryState
 
 FOURTEEN_DAYS_S = 1_209_600
 QUEUES = of_type("AWS::SQS::Queue")
-MAPPINGS = of_type("AWS::Lambda::EventSourceMapping")
+MAPPINGS = own_mappings()
 WORK_QUEUES = {name: each for name, each in QUEUES.items() if "RedrivePolicy" in each}
 
 
@@ -166,11 +176,11 @@ def test_records_gets_as_many_changes_at_once_as_lambda_hands_over() -> None:
     size = len(json.dumps(example, separators=(",", ":"))) / len(example)
     for mapping in STREAM_MAPPINGS.values():
         if mapping["FunctionName"]["Ref"] == "RecordsFunction":
-            # Then a batch is about the 6 MB that a run takes, and no record is more than a minute late for it; those
-            # that spans are made from leave ten seconds for their export
+            # Then a batch is about the 6 MB that a run takes
             assert mapping["BatchSize"] * size == pytest.approx(6 * 1024 * 1024, rel=0.2)
-            with_spans = "MessagesTable" in str(mapping["EventSourceArn"])
-            assert mapping["MaximumBatchingWindowInSeconds"] == (50 if with_spans else 60)
+            # And by default, records, counts and lists have it within two minutes
+            assert mapping["MaximumBatchingWindowInSeconds"] == {"Ref": "RecordsWindow"}
+    assert 100 <= int(parameter("RecordsWindow")["Default"]) < 120
 
 
 def lets_through(pattern: Any, value: Any) -> bool:

@@ -101,21 +101,25 @@ def test_its_role_may_make_the_log_groups_it_is_given() -> None:
     assert logs["Resource"] == [{"Fn::GetAtt": [name, "Arn"]} for name in ("ReportLogs", "ReportSystemLogs")]
 
 
-def states_watched_by(alarm: str) -> list[str]:
-    (dimension,) = ALARMS[alarm]["Dimensions"]
-    assert (ALARMS[alarm]["Namespace"], ALARMS[alarm]["MetricName"]) == ("AWS/Events", "TriggeredRules")
-    pattern: dict[str, Any] = RULES[dimension["Value"]["Ref"]]["EventPattern"]
+def states(rule: str, job: dict[str, Any]) -> list[str]:
+    pattern: dict[str, Any] = RULES[rule]["EventPattern"]
     assert "aws.glue" in pattern["source"]
     assert "Glue Job State Change" in pattern["detail-type"]
-    assert pattern["detail"]["jobName"] == [{"Ref": "ReportJob"}]
-    states: list[str] = pattern["detail"]["state"]
-    return states
+    assert pattern["detail"]["jobName"] == [job]
+    found: list[str] = pattern["detail"]["state"]
+    return found
 
 
 def test_every_end_of_a_run_is_watched() -> None:
-    # The job ends with a status other than 0 when conservation is broken, which Glue calls FAILED.
-    assert sorted(states_watched_by("ReportFailed")) == ["FAILED", "STOPPED", "TIMEOUT"]
-    assert states_watched_by("ReportMissing") == ["SUCCEEDED"]
+    # The job ends with a status other than 0 when conservation is broken, which Glue calls FAILED: sweep counts it.
+    assert sorted(states("ReportRunsFailed", {"Ref": "ReportJob"})) == ["FAILED", "STOPPED", "TIMEOUT"]
+    assert states("ReportRunsSucceeded", {"Ref": "ReportJob"}) == ["SUCCEEDED"]
+    (dimension,) = ALARMS["ReportMissing"]["Dimensions"]
+    assert dimension["Value"] == {"Ref": "ReportRunsSucceeded"}
+    assert (ALARMS["ReportMissing"]["Namespace"], ALARMS["ReportMissing"]["MetricName"]) == (
+        "AWS/Events",
+        "TriggeredRules",
+    )
     missing = ALARMS["ReportMissing"]
     assert missing["TreatMissingData"] == "breaching"
     # Longer than a day, shorter than two, and no longer than CloudWatch can look back.

@@ -9,7 +9,7 @@ import pytest
 from cli.operator import Deployment
 from cli.restoring import KEPT, STREAM, TABLES, Table, described, put_in_place
 from moto import mock_aws
-from tests.template.cloudformation import of_type, source
+from tests.template.cloudformation import of_type, own_mappings, source
 
 
 def named() -> dict[str, str]:
@@ -60,7 +60,7 @@ def by_name(attributes: list[dict[str, str]]) -> dict[str, str]:
 
 def test_a_new_mapping_takes_over_all_that_the_template_says_of_it() -> None:
     said: set[str] = set()
-    for mapping in of_type("AWS::Lambda::EventSourceMapping").values():
+    for mapping in own_mappings().values():
         arn: Any = mapping["EventSourceArn"]["Fn::GetAtt"]
         if "StreamArn" in arn:
             said |= mapping.keys()

@@ -25,6 +25,10 @@ GIVEN = {
     "SourceAddresses": "203.0.113.7",
     "NextSourceAddresses": "198.51.100.1",
     "NextSourceAddressesFrom": "2027-01-01T00:00:00Z",
+    "ConsumedQueueArn": "arn:aws:sqs:eu-central-1:123456789012:orders.fifo",
+    "ConsumedQueueTo": "5f0000000000000000000001/queues/orders",
+    "ConsumedEventsArn": "arn:aws:sqs:eu-central-1:123456789012:events",
+    "ConsumedEventsTo": "5f0000000000000000000001/applications/shop",
 }
 """A value of each parameter that a rule names; the other one is its default, as if it was not given."""
 NEEDS = {
@@ -36,6 +40,8 @@ NEEDS = {
     ("SourceAddresses", "EgressSubnetIds"),
     ("NextSourceAddresses", "NextSourceAddressesFrom"),
     ("NextSourceAddressesFrom", "NextSourceAddresses"),
+    ("ConsumedQueueArn", "ConsumedQueueTo"),
+    ("ConsumedEventsArn", "ConsumedEventsTo"),
 }
 """What does nothing, or something else than meant, without what (docs/deploy.md)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -98,6 +99,7 @@ PUSH_QUEUE = {
     "type": "multicast",
     "push": {"subscribers": [SUBSCRIBER], "retries": 2, "retries_delay": 30, "error_queue": "errors", "eager": True},
     "search_fields": ["order"],
+    "webhook": {"type": "github", "secret": "s3cret"},
 }
 
 
@@ -250,6 +252,7 @@ IRONMQ = {
     "ironmq.show_overview": Good(query={"previous": ""}),
     "ironmq.show_outages": Good(query={"queue": "q", "subscriber": "s"}),
     "ironmq.show_report": Good(),
+    "ironmq.show_external_id": Good(),
     "ironmq.list_changes": Good(query={"after": "2026-11-18T11:00:00.000Z-e63e39bb267dbe46"}),
     "ironmq.show_report_table": Good(lambda _: ({"table": "queues"}, {})),
     "ironmq.show_activity": Good(query={"hours": "2"}),
@@ -590,6 +593,45 @@ def _webhook_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {**names, "endpoint": made.body["id"]}, {}
 
 
+SINK = {
+    "type": "sqs",
+    "uid": "q",
+    "status": "enabled",
+    "batchSize": 10,
+    "maxWaitSecs": 5,
+    "eventTypes": ["user.created"],
+    "channels": ["a"],
+    "metadata": {"a": "b"},
+    "config": {
+        "queueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/orders",
+        "region": "eu-west-1",
+        "roleArn": "arn:aws:iam::111122223333:role/hub",
+    },
+}
+
+
+TRANSFORMATION = {
+    "code": "function handler(webhook) { return webhook }",
+    "enabled": True,
+    "variables": {"KEY": "v"},
+    "language": "javascript",
+}
+TRIAL = {
+    "code": "function handler(webhook) { return webhook }",
+    "eventType": "user.created",
+    "payload": {"a": 1},
+    "channels": ["a"],
+    "variables": {"KEY": "v"},
+    "language": "javascript",
+}
+
+
+def _sink(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _with_event_type(api)
+    made = ask(api, "webhooks.create_sink", {**SINK, "uid": None}, app=names["app"])
+    return {**names, "destination": made.body["id"]}, {}
+
+
 def _certified(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, body = _webhook_endpoint(api)
     ask(api, "webhooks.set_mtls", {"identity": identity()}, app=names["app"], endpoint=names["endpoint"])
@@ -621,6 +663,115 @@ def _asked(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
         "endpoint": made.body["id"],
         "secret": callback.rpartition("/")[2],
     }, {}
+
+
+SOURCE: dict[str, Any] = {
+    "name": "Our pages",
+    "uid": None,
+    "metadata": {"team": "x"},
+    "type": "meta",
+    "config": {"secret": "app-secret", "verifyToken": "mine"},
+}
+SOURCE_ENDPOINT: dict[str, Any] = {
+    "url": ENDPOINT,
+    "description": "x",
+    "uid": None,
+    "disabled": False,
+    "throttleRate": 5,
+    "metadata": {"a": "b"},
+}
+
+
+def _source(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    return {"source": ask(api, "webhooks.create_source", SOURCE).body["id"]}, {}
+
+
+def _source_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _source(api)
+    made = ask(api, "webhooks.create_source_endpoint", SOURCE_ENDPOINT, source=names["source"])
+    return {**names, "endpoint": made.body["id"]}, {}
+
+
+def _at_source(api: Served, wanted: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    url = ask(api, "webhooks.create_source", wanted).body["ingestUrl"]
+    return dict(zip(("project", "source", "token"), url.split("/")[-3:], strict=True)), {}
+
+
+def _open_source(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    return _at_source(api, {"name": "Anybody", "type": "generic-webhook"})
+
+
+def _asking_source(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    return _at_source(api, SOURCE)
+
+
+STREAM: dict[str, Any] = {"name": "Orders", "uid": None, "metadata": {"team": "x"}}
+STREAM_EVENT_TYPE: dict[str, Any] = {
+    "name": "user.created",
+    "description": "A user",
+    "featureFlags": ["beta"],
+    "deprecated": False,
+    "archived": False,
+}
+STREAM_EVENTS: dict[str, Any] = {
+    "events": [{"eventType": "user.created", "payload": '{"id": 1}', "channels": ["eu"]}],
+    "stream": {"name": "Orders"},
+}
+
+
+def _stream(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    return {"stream": ask(api, "webhooks.create_stream", STREAM).body["id"]}, {}
+
+
+def _named_stream(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    api.call(ROUTES["webhooks.replace_stream"], {**STREAM, "uid": "orders"}, names={"stream": "orders"})
+    return {"stream": "orders"}, {}
+
+
+STREAM_SINK: dict[str, Any] = {
+    "type": "http",
+    "config": {"url": ENDPOINT, "headers": {"X-Key": "1"}, "key": SECRET["secret"]},
+    "uid": None,
+    "status": "enabled",
+    "batchSize": 7,
+    "maxWaitSecs": 60,
+    "eventTypes": ["user.created"],
+    "channels": ["eu"],
+    "metadata": {"a": "b"},
+}
+
+
+def _typed_stream(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    _event_type(api)
+    return _stream(api)
+
+
+def _stream_sink(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _typed_stream(api)
+    return {
+        **names,
+        "sink": ask(api, "webhooks.create_stream_sink", STREAM_SINK, stream=names["stream"]).body["id"],
+    }, {}
+
+
+def _poller(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _stream(api)
+    wanted = {"type": "poller", "config": {}}
+    return {**names, "sink": ask(api, "webhooks.create_stream_sink", wanted, stream=names["stream"]).body["id"]}, {}
+
+
+def _waiting_sink(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _poller(api)
+    ask(api, "webhooks.create_stream_events", {"events": STREAM_EVENTS["events"]}, stream=names["stream"])
+    api.world.clock.advance(ms=5_000)
+    return names, {}
+
+
+def _stream_event(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _stream(api)
+    ask(api, "webhooks.create_stream_events", {"events": STREAM_EVENTS["events"]}, stream=names["stream"])
+    [event] = ask(api, "webhooks.list_stream_events", stream=names["stream"]).body["data"]
+    return {**names, "message": event["id"]}, {}
 
 
 def _event_type(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
@@ -687,6 +838,67 @@ def _operational_certified(api: Served) -> tuple[dict[str, str], dict[str, Any]]
 def _polled(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _webhook_message(api)
     return {"app": names["app"], "sink": "poller", "consumer": "one"}, {}
+
+
+APP_INTEGRATION = {"name": "Order desk", "featureFlags": ["beta"]}
+
+
+CONNECTOR: dict[str, Any] = {
+    "name": "Chat",
+    "kind": "Slack",
+    "logo": "data:image/svg+xml;base64,PHN2Zy8+",
+    "description": "Posts a line into a channel",
+    "instructions": "Make a webhook in your chat, and enter its URL.",
+    "allowedEventTypes": ["user.created"],
+    "transformation": "function handler(webhook) { return webhook }",
+    "featureFlags": ["beta"],
+}
+
+
+def _connector(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    return {"connector": ask(api, "webhooks.create_connector", CONNECTOR).body["id"]}, {}
+
+
+def _app_integration(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _application(api)
+    made = ask(api, "webhooks.create_integration", APP_INTEGRATION, app=names["app"]).body["id"]
+    return {**names, "integration": made}, {}
+
+
+def _autoconfig(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _with_event_type(api)
+    return {**names, "autoconfig": ask(api, "webhooks.create_autoconfig", {}, app=names["app"]).body["id"]}, {}
+
+
+def _with_its_token(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    """The caller presents the key in an autoconfiguration's token, a new one each time."""
+    api.token = api.world.token
+    names, _ = _with_event_type(api)
+    made = ask(api, "webhooks.create_autoconfig", {"featureFlags": ["beta"]}, app=names["app"]).body
+    api.token = json.loads(base64.b64decode(made["token"].removeprefix("auto_v2_")))["tok"]
+    return {**names, "autoconfig": made["id"]}, {}
+
+
+def _polling_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _with_event_type(api)
+    made = ask(api, "webhooks.create_sink", {"type": "pollingEndpoint"}, app=names["app"])
+    return {**names, "sink": made.body["id"], "consumer": "c"}, {}
+
+
+def _leased(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _polling_endpoint(api)
+    ask(api, "webhooks.create_message", {"eventType": "user.created", "payload": {}}, app=names["app"])
+    api.world.clock.advance(ms=5_000)
+    ask(api, "webhooks.lease", app=names["app"], sink=names["sink"], consumer="c")
+    return names, {}
+
+
+def _own_stream_token(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    """The caller presents a stream's token, a new one each time."""
+    api.token = api.world.token
+    names, _ = _stream(api)
+    api.token = ask(api, "webhooks.stream_access", {}, stream=names["stream"]).body["token"]
+    return {}, {}
 
 
 def _in_a_portal(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
@@ -771,6 +983,20 @@ WEBHOOKS = {
     "webhooks.replace_endpoint": Good(_webhook_endpoint, WEBHOOK_ENDPOINT),
     "webhooks.patch_endpoint": Good(_webhook_endpoint, WEBHOOK_ENDPOINT),
     "webhooks.delete_endpoint": Good(_webhook_endpoint),
+    "webhooks.show_external_id": Good(_application),
+    "webhooks.create_sink": Good(_with_event_type, SINK),
+    "webhooks.list_sinks": Good(_sink, query=LIST),
+    "webhooks.show_sink": Good(_sink),
+    "webhooks.replace_sink": Good(_sink, SINK),
+    "webhooks.patch_sink": Good(_sink, SINK),
+    "webhooks.delete_sink": Good(_sink),
+    "webhooks.rotate_sink_secret": Good(_sink, {"key": SECRET["secret"], "gracePeriodSeconds": 60}),
+    "webhooks.show_sink_transformation": Good(_sink),
+    "webhooks.set_sink_transformation": Good(_sink, TRANSFORMATION),
+    "webhooks.simulate_sink_transformation": Good(_sink, TRIAL),
+    "webhooks.show_transformation": Good(_webhook_endpoint),
+    "webhooks.patch_transformation": Good(_webhook_endpoint, TRANSFORMATION),
+    "webhooks.simulate_transformation": Good(_webhook_endpoint, TRIAL),
     "webhooks.show_secret": Good(_webhook_endpoint),
     "webhooks.rotate_secret": Good(_webhook_endpoint, {"key": SECRET["secret"], "gracePeriodSeconds": 60}),
     "webhooks.show_signatures": Good(_webhook_endpoint),
@@ -804,6 +1030,70 @@ WEBHOOKS = {
     "webhooks.show_headers": Good(_webhook_endpoint),
     "webhooks.set_headers": Good(_webhook_endpoint, {"headers": {"X-Key": "1"}}),
     "webhooks.change_headers": Good(_webhook_endpoint, {"headers": {"X-Key": "1"}, "deleteHeaders": ["X-Other"]}),
+    "webhooks.create_source": Good(body=SOURCE),
+    "webhooks.list_sources": Good(_source, query=LIST),
+    "webhooks.show_source": Good(_source),
+    "webhooks.replace_source": Good(_source, SOURCE),
+    "webhooks.delete_source": Good(_source),
+    "webhooks.rotate_source_token": Good(_source),
+    "webhooks.show_source_stats": Good(_source),
+    "webhooks.source_access": Good(_source, {"expiry": 3600, "readOnly": True}),
+    "webhooks.create_source_endpoint": Good(_source, {**SOURCE_ENDPOINT, **SECRET}),
+    "webhooks.list_source_endpoints": Good(_source_endpoint, query=LIST),
+    "webhooks.show_source_endpoint": Good(_source_endpoint),
+    "webhooks.replace_source_endpoint": Good(_source_endpoint, SOURCE_ENDPOINT),
+    "webhooks.delete_source_endpoint": Good(_source_endpoint),
+    "webhooks.show_source_secret": Good(_source_endpoint),
+    "webhooks.rotate_source_secret": Good(_source_endpoint, {"key": SECRET["secret"], "gracePeriodSeconds": 60}),
+    "webhooks.show_source_headers": Good(_source_endpoint),
+    "webhooks.set_source_headers": Good(_source_endpoint, {"headers": {"X-Key": "1"}}),
+    "webhooks.show_source_transformation": Good(_source_endpoint),
+    "webhooks.patch_source_transformation": Good(_source_endpoint, TRANSFORMATION),
+    "webhooks.take_in": Good(_open_source, {"any": "body"}),
+    "webhooks.ask_source": Good(
+        _asking_source, query={"hub.mode": "subscribe", "hub.challenge": "1158201444", "hub.verify_token": "mine"}
+    ),
+    "webhooks.ask_source_consent": Good(_open_source),
+    "webhooks.create_stream": Good(body=STREAM),
+    "webhooks.list_streams": Good(_stream, query=LIST),
+    "webhooks.show_stream": Good(_stream),
+    "webhooks.replace_stream": Good(_stream, STREAM),
+    "webhooks.patch_stream": Good(_stream, {**STREAM, "description": "Sold"}),
+    "webhooks.delete_stream": Good(_stream),
+    "webhooks.create_stream_events": Good(_named_stream, STREAM_EVENTS),
+    "webhooks.list_stream_events": Good(
+        _stream_event,
+        query={"limit": "2", "iterator": "", **TIMED, "channel": "eu", "event_types": "user.created"},
+    ),
+    "webhooks.expunge_stream_event": Good(_stream_event),
+    "webhooks.show_stream_external_id": Good(_stream),
+    "webhooks.stream_access": Good(_stream, {"expiry": 3600, "featureFlags": ["beta"], "sessionId": "s"}),
+    "webhooks.stream_logout": Good(_own_stream_token),
+    "webhooks.expire_stream": Good(_stream, {"expiry": 60, "sessionIds": ["s"]}),
+    "webhooks.show_poller_token": Good(_poller),
+    "webhooks.rotate_poller_token": Good(_poller, {"expiry": 3600, "oldTokenExpiry": 60}),
+    "webhooks.create_stream_sink": Good(_typed_stream, STREAM_SINK),
+    "webhooks.list_stream_sinks": Good(_stream_sink, query=LIST),
+    "webhooks.show_stream_sink": Good(_stream_sink),
+    "webhooks.replace_stream_sink": Good(_stream_sink, STREAM_SINK),
+    "webhooks.patch_stream_sink": Good(_stream_sink, STREAM_SINK),
+    "webhooks.delete_stream_sink": Good(_stream_sink),
+    "webhooks.retry_stream_sink": Good(_stream_sink),
+    "webhooks.skip_stream_sink": Good(_waiting_sink),
+    "webhooks.read_stream_sink": Good(_poller, query={"limit": "3", "after": "2026-01-01T00:00:00Z"}),
+    "webhooks.show_stream_headers": Good(_stream_sink),
+    "webhooks.patch_stream_headers": Good(_stream_sink, {"headers": {"X-Key": "1"}, "deleteHeaders": ["X-Old"]}),
+    "webhooks.show_stream_secret": Good(_stream_sink),
+    "webhooks.rotate_stream_secret": Good(_stream_sink, {"key": SECRET["secret"], "gracePeriodSeconds": 60}),
+    "webhooks.show_stream_transformation": Good(_stream_sink),
+    "webhooks.set_stream_transformation": Good(_stream_sink, TRANSFORMATION),
+    "webhooks.simulate_stream_transformation": Good(_stream_sink, TRIAL),
+    "webhooks.create_stream_event_type": Good(_no_event_type, STREAM_EVENT_TYPE),
+    "webhooks.list_stream_event_types": Good(_event_type, query={**LIST, "include_archived": "true"}),
+    "webhooks.show_stream_event_type": Good(_event_type),
+    "webhooks.replace_stream_event_type": Good(_event_type, STREAM_EVENT_TYPE),
+    "webhooks.patch_stream_event_type": Good(_event_type, STREAM_EVENT_TYPE),
+    "webhooks.delete_stream_event_type": Good(_event_type, query={"expunge": "true"}),
     "webhooks.create_event_type": Good(_no_event_type, EVENT_TYPE),
     "webhooks.list_event_types": Good(_event_type, query={**LIST, "include_archived": "true", "with_content": "true"}),
     "webhooks.show_event_type": Good(_event_type),
@@ -875,6 +1165,31 @@ WEBHOOKS = {
     "webhooks.set_portal_frame": Good(body={"origins": ["https://app.example.com", "http://localhost:8080"]}),
     "webhooks.show_application_frame": Good(_application),
     "webhooks.set_application_frame": Good(_application, {"origins": ["https://app.example.com"]}),
+    "webhooks.create_integration": Good(_application, APP_INTEGRATION),
+    "webhooks.list_integrations": Good(_app_integration, query=LIST),
+    "webhooks.show_integration": Good(_app_integration),
+    "webhooks.replace_integration": Good(_app_integration, APP_INTEGRATION),
+    "webhooks.delete_integration": Good(_app_integration),
+    "webhooks.rotate_integration_key": Good(_app_integration),
+    "webhooks.create_connector": Good(body={**CONNECTOR, "uid": "chat", "productType": "Dispatch"}),
+    "webhooks.list_connectors": Good(_connector, query={**LIST, "product_type": "Dispatch"}),
+    "webhooks.show_connector": Good(_connector),
+    "webhooks.replace_connector": Good(_connector, CONNECTOR),
+    "webhooks.patch_connector": Good(_connector, CONNECTOR),
+    "webhooks.delete_connector": Good(_connector),
+    "webhooks.create_autoconfig": Good(_application, {"featureFlags": ["beta"]}),
+    "webhooks.show_autoconfig": Good(_autoconfig),
+    "webhooks.rotate_autoconfig": Good(_autoconfig),
+    "webhooks.delete_autoconfig": Good(_autoconfig),
+    "webhooks.subscribe_poller": Good(
+        _with_its_token,
+        {**{name: value for name, value in SINK.items() if name != "config"}, "type": "pollingEndpoint"},
+    ),
+    "webhooks.lease": Good(
+        _polling_endpoint, query={"limit": "2", "lease_duration_ms": "1000", "starting_position": "earliest"}
+    ),
+    "webhooks.acknowledge": Good(_leased, {"offset": 1}),
+    "webhooks.subscribe": Good(_with_its_token, {**WEBHOOK_ENDPOINT, **SECRET}),
     "webhooks.logout": Good(_in_a_portal),
     "webhooks.expire_portal": Good(_application, {"expiry": 60, "sessionIds": ["s"]}),
     "webhooks.export_environment": Good(_event_type),
@@ -885,7 +1200,9 @@ WEBHOOKS = {
             "replaceAll": False,
         }
     ),
-    "webhooks.import_environment": Good(body={"eventTypes": [EVENT_TYPE], "settings": {}, "connectors": []}),
+    "webhooks.import_environment": Good(
+        body={"eventTypes": [EVENT_TYPE], "settings": {}, "connectors": [{**CONNECTOR, "uid": "chat"}]}
+    ),
 }
 
 GOOD: dict[str, Good] = {**IRONMQ, **HUB, **NOTIFICATIONS, **WEBHOOKS}

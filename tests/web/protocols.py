@@ -90,12 +90,19 @@ class Served:
         filled |= {
             "app": "a",
             "endpoint": "e",
+            "destination": "d",
             "event_type": "t",
             "attempt": "a",
             "task": "t",
             "sink": "s",
             "consumer": "c",
+            "integration": "i",
+            "autoconfig": "a",
+            "connector": "c",
             "secret": "s",
+            "source": "s",
+            "stream": "s",
+            "token": "t",
         }
         path = route.path.format(
             **{
@@ -135,6 +142,8 @@ class Served:
         # What Lambda makes of it, and takes
         assert len(json.dumps(result)) <= 6_291_556
         text = base64.b64decode(result["body"]).decode() if result["isBase64Encoded"] else result["body"]
+        if result["headers"].get("Content-Type") == "text/plain":
+            return Answer(result["statusCode"], text, result["headers"])
         return Answer(result["statusCode"], _strict(text) if text else None, result["headers"])
 
 

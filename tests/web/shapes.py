@@ -115,7 +115,10 @@ def refusal_in_dialect(name: str, answer: Answer) -> bool:
                 return all(each["loc"] and each["msg"] and each["type"] for each in body["detail"])
             # Replacing under an unknown name creates.
             made = answer.status in {200, 201} and name.startswith(("webhooks.replace_", "webhooks.create_"))
-            return made or (answer.status in {400, 401, 404, 405, 409, 413} and set(body) == {"code", "detail"})
+            # What only Svix has is named.
+            missing = answer.status == 501 and body["code"] == "not_implemented"
+            refused = missing or answer.status in {400, 401, 404, 405, 409, 413}
+            return made or (refused and set(body) == {"code", "detail"})
         case _:
             # Notifications 2.0 answers some refusals with 500, each with its own name.
             refused = answer.status in {401, 404, 409, 413, 422} or body["error"] == "reliable-notification/Not Found"

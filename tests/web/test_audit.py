@@ -22,14 +22,15 @@ OF_MESSAGES = {
     *("ironmq.post_messages", "ironmq.post_webhook", "ironmq.delete_messages", "ironmq.reserve_messages"),
     *("ironmq.delete_message", "ironmq.touch_message", "ironmq.release_message"),
     *("hub.push_message", "hub.handle_message", "notifications.publish"),
-    *("webhooks.create_message", "webhooks.precheck_message", "webhooks.seek"),
+    *("webhooks.create_message", "webhooks.precheck_message", "webhooks.seek", "webhooks.take_in"),
+    *("webhooks.create_stream_events", "webhooks.acknowledge"),
 }
 """Messages and their consumers: delivery records say what became of them."""
 OF_LOOKS = {
     "ironmq.start_past_search",
-    *("webhooks.count_by_app", "webhooks.count_by_event_type"),
+    *("webhooks.count_by_app", "webhooks.count_by_event_type", "webhooks.ask_source_consent"),
 }
-"""Questions that are asked with a POST."""
+"""Questions that are asked with another method than GET."""
 OF_CONSUMERS = {"notifications.create_token"}
 """A token that is stored nowhere, made whenever a consumer connects."""
 SECRETS = {"secret", "key", "token", "value", "password", "X-Key", "Authorization", "X-Own"}
@@ -100,7 +101,7 @@ def test_every_change_of_settings_leaves_its_entries_and_nothing_else_does(trail
     elif name == "webhooks.consent":
         assert (asked["project"], asked["by"]["kind"]) == (PROJECT, "link")
         assert names["secret"] not in json.dumps(trail.entries)
-    elif name == "webhooks.logout":
+    elif name in {"webhooks.logout", "webhooks.stream_logout", "webhooks.subscribe", "webhooks.subscribe_poller"}:
         assert (asked["project"], asked["by"]["kind"]) == (PROJECT, "portal")
     else:
         assert asked["project"] == PROJECT

@@ -39,17 +39,15 @@ def test_a_project_that_does_not_exist_looks_like_one_whose_token_is_wrong(
     assert asked[api.project] == asked[UNKNOWN]
 
 
-@pytest.mark.parametrize("token", ["", "no-such-token", "\u00fc"])
 @pytest.mark.parametrize("route", [*OF_PROJECTS, *CAPABLE], ids=lambda route: route.name)
-def test_whoever_is_not_admitted_is_told_what_to_show(
-    apis: dict[str, Served], route: Route[Any, Any], token: str
-) -> None:
-    answer = apis[route.name.partition(".")[0]].call(route, token=token)
-    assert answer.status == 401
-    challenges = re.split(r", (?=\w+ realm=)", answer.headers["WWW-Authenticate"])
-    for each in challenges:
-        # RFC 9110: auth-scheme 1*SP auth-param
-        assert re.fullmatch(r"""[!#$%&'*+.^_`|~0-9A-Za-z-]+ [a-z]+="[^"]+\"""", each), each
+def test_whoever_is_not_admitted_is_told_what_to_show(apis: dict[str, Served], route: Route[Any, Any]) -> None:
+    for token in ("", "no-such-token", "\u00fc"):
+        answer = apis[route.name.partition(".")[0]].call(route, token=token)
+        assert answer.status == 401, token
+        challenges = re.split(r", (?=\w+ realm=)", answer.headers["WWW-Authenticate"])
+        for each in challenges:
+            # RFC 9110: auth-scheme 1*SP auth-param
+            assert re.fullmatch(r"""[!#$%&'*+.^_`|~0-9A-Za-z-]+ [a-z]+="[^"]+\"""", each), each
 
 
 @pytest.mark.parametrize(

@@ -114,14 +114,6 @@ def test_an_example_is_answered_as_it_says(name: str) -> None:
     assert violation(name, answer) is None
 
 
-@pytest.mark.parametrize("name", GOOD)
-def test_a_good_request_is_answered_in_the_described_shape(name: str) -> None:
-    api, good = world_of(name), GOOD[name]
-    names, known = good.prepare(api)
-    body, query = filled(good.body, good.query, known)
-    assert violation(name, api.call(ROUTES[name], body, names=names, query=query)) is None
-
-
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_the_examples_of_answers_have_the_shape_they_stand_for(name: str) -> None:
     for status, response in OPERATIONS[name]["responses"].items():
@@ -150,7 +142,7 @@ def test_webhooks_have_a_document_of_their_own_where_svix_has_it() -> None:
     document = json.loads(answer["body"])
     # Then it is a valid document of all routes of webhooks, and of no others
     OpenAPIV31SpecValidator(document).validate()
-    whole = {path: each for path, each in describe()["paths"].items() if path.startswith("/api/v1/")}
+    whole = {path: each for path, each in describe()["paths"].items() if path.startswith(("/api/v1/", "/ingest/"))}
     assert document["paths"] == json.loads(json.dumps(whole))
 
 

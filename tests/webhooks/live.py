@@ -48,6 +48,8 @@ def _worker(world: WebhooksWorld) -> Callable[[], None]:
     """
     own = copy.copy(world)
     own.__dict__.pop("hub", None)
+    # What it has received of a stream is its own: a list that six shared was dispatched six times.
+    own._undispatched = []
 
     def work() -> None:
         if not own.step():

@@ -20,6 +20,7 @@ from tests.web.protocols import Served, served
 from tests.webhooks.world import OTHER_PROJECT, WebhooksWorld
 
 from pushhub.base.credentials import masked_url
+from pushhub.base.sink_url import AWS_SCHEMES
 from pushhub.engine.model.reach import Reach, Scope
 from pushhub.engine.target import OUT_OF_REACH
 from pushhub.web.api import Auth
@@ -28,6 +29,7 @@ from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.event_type import seen_with
 
 TOKEN = "t0ken-that-opens-another-place"
+ROLE = "arn:aws:iam::111122223333:role/hub"
 DESTINATIONS: dict[str, dict[str, Scope]] = {
     "http": {"http://b.example/in": Scope.PUBLIC},
     "https": {"https://b.example/in": Scope.PUBLIC},
@@ -39,6 +41,8 @@ DESTINATIONS: dict[str, dict[str, Scope]] = {
     },
     "ironworker": {f"ironworker://{OTHER_PROJECT}:{TOKEN}@worker.example/code": Scope.ELSEWHERE},
     "notification2": {"notification2://alarms?api=alarms": Scope.PROJECT},
+    # Whose they are is proved by a key in the URL, or by the external id that is the application's own.
+    **{each: {f"{each}://eu-west-1/111122223333/xyz?role={ROLE}": Scope.PUBLIC} for each in AWS_SCHEMES},
 }
 """Of each kind of subscriber: URLs, and whose their destinations are."""
 
@@ -66,8 +70,14 @@ def with_value(whole: Any, path: tuple[Any, ...], value: Any) -> Any:
 ELSEWHERE = {
     *("webhooks.set_oauth", "webhooks.set_operational_oauth"),
     *("webhooks.set_application_frame", "webhooks.set_portal_frame"),
+    *("webhooks.create_sink", "webhooks.replace_sink", "webhooks.patch_sink"),
+    *("webhooks.create_stream_sink", "webhooks.replace_stream_sink", "webhooks.patch_stream_sink"),
+    "webhooks.subscribe",
 }
-"""Routes whose URLs are of token servers and of pages: no message is sent to them, and their own tests say who may."""
+"""Routes whose URLs are of token servers, of pages, of queues of SQS, or of HTTP alone: no message is sent to them as
+they are written, and their own tests say who may set them. And the one for which neither a project's token nor a
+portal's does.
+"""
 
 SETTERS = [
     (name, path)
@@ -81,13 +91,22 @@ CHOOSERS = [
     (name, path)
     for name, good in GOOD.items()
     for path, value in places(good.body)
-    if "url" in (good.body or {}) and path[-1:] in {("eventTypes",), ("filterTypes",)}
+    if name not in ELSEWHERE and "url" in (good.body or {}) and path[-1:] in {("eventTypes",), ("filterTypes",)}
 ]
 """Each place that takes the event types of an endpoint."""
 
-WITHHELD = ("/secret", "/headers", "/signatures", "/oauth", "/oauth-config", "/mtls", "/mtls-config")
+WITHHELD = ("/secret", "/headers", "/signatures", "/oauth", "/oauth-config", "/mtls", "/mtls-config", "/transformation")
 """What a portal does not even see of an endpoint out of its reach."""
-PORTALS = [name for name, route in ROUTES.items() if name.startswith("webhooks.") and route.auth is not Auth.NONE]
+PORTALS = [
+    name
+    for name, route in ROUTES.items()
+    if name.startswith("webhooks.")
+    and route.auth is not Auth.NONE
+    and not any(each in route.path for each in ("{destination}", "{autoconfig}", "{stream}"))
+]
+"""Not of those that know endpoints on AWS only, none of which is out of a portal's reach, nor of those that take keys
+of their own, nor of streams, which are no applications with endpoints.
+"""
 
 
 def portal(api: Served, app: str, **asked: Any) -> str:
@@ -135,6 +154,11 @@ def test_a_portal_registers_nothing_that_is_out_of_its_reach(name: str, path: tu
     before = stored(api) if protocol == "webhooks" else None
     # When it presents the token on a route that takes a URL
     body = with_value({**GOOD[name].body, **fields}, path, url)
+    if url.startswith(("events:", "s3:", "kinesis:")):
+        # Such events carry neither headers nor a signature.
+        body = {each: value for each, value in body.items() if each not in ("headers", "secret")}
+        if {"app", "endpoint"} <= names.keys():
+            ask(api, "webhooks.set_headers", {"headers": {}}, app=names["app"], endpoint=names["endpoint"])
     answer = api.call(ROUTES[name], body, names=names, token=token)
     # Then only a portal's own routes take it, and no destination but a public one
     if protocol != "webhooks":
@@ -158,7 +182,8 @@ def _app(api: Served) -> str:
 def _without_headers(api: Served, names: dict[str, str]) -> None:
     """Take the headers of an endpoint, so that it may become a topic."""
     if "endpoint" in names:
-        name = "webhooks.set_headers" if "app" in names else "webhooks.replace_operational_headers"
+        of_application = "webhooks.set_headers" if "app" in names else "webhooks.replace_operational_headers"
+        name = "webhooks.set_source_headers" if "source" in names else of_application
         assert api.call(ROUTES[name], {"headers": {}}, names=names).status == ROUTES[name].status
 
 
@@ -257,9 +282,11 @@ def test_a_portal_sees_that_a_tenants_endpoint_is_there_and_no_more(url: str) ->
     names["message"] = ask(api, "webhooks.create_message", body, app=names["app"]).body["id"]
     api.world.run(seconds=1)
     made = ask(api, "webhooks.list_attempts_of_message", app=names["app"], message=names["message"]).body["data"]
-    names |= {"attempt": made[0]["id"], "event_type": "user.created"}
+    connector = ask(api, "webhooks.create_connector", GOOD["webhooks.create_connector"].body).body["id"]
+    polled = ask(api, "webhooks.create_sink", {"type": "pollingEndpoint"}, app=names["app"]).body["id"]
+    names |= {"attempt": made[0]["id"], "event_type": "user.created", "connector": connector, "sink": polled}
     assert made[0]["url"] == masked_url(url)
-    kept = stored(api)
+    kept = [each for each in stored(api) if each.endpoint_id == one]
     # When a portal's token is presented on every route that it may use
     for name in PORTALS:
         route = ROUTES[name]

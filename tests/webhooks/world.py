@@ -45,7 +45,13 @@ class WebhooksWorld(World):
         super().__init__(**more)
         projects = Projects(config=self.config, clock=self.clock)
         for project_id in (PROJECT, OTHER_PROJECT):
-            self.config.put_project(Project(project_id=project_id, name="An org", created_at=self.clock.now()))
+            project = Project(
+                project_id=project_id,
+                name="An org",
+                created_at=self.clock.now(),
+                external_secret=f"{project_id}-secret",
+            )
+            self.config.put_project(project)
         self.token = projects.make_token(PROJECT)
         self.other_token = projects.make_token(OTHER_PROJECT)
 
@@ -64,13 +70,14 @@ class WebhooksWorld(World):
         headers: Mapping[str, str] | None = None,
         query: str | None = None,
         api: Any = None,
+        root: str = "/api/v1",
         **fields: Any,
     ) -> Answered:
-        """One request as API Gateway hands it over; ``path`` is what follows ``/api/v1``."""
+        """One request as API Gateway hands it over; ``path`` is what follows the root."""
         text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
         answer = (api or self.api).handle(
             {
-                "rawPath": quote(f"/api/v1{path}", safe="/%"),
+                "rawPath": quote(f"{root}{path}", safe="/%"),
                 "rawQueryString": urlencode(fields) if query is None else query,
                 "headers": {"Authorization": f"Bearer {self.token if token is None else token}", **(headers or {})},
                 "body": base64.b64encode(text.encode()).decode(),

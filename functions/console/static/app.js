@@ -6,7 +6,7 @@ import { currentRoute, go, href } from "./route.js";
 import { decide, offer, restoreSession, session, signIn, signOut, watchSession } from "./session.js";
 import { applyTheme, followDevice, ThemeSwitch } from "./theme.js";
 import { html, render, useEffect, useState } from "./view.js";
-import { logout } from "./webhooks.js";
+import { isStream, logout } from "./webhooks.js";
 import { Alerts } from "./pages/alerts.js";
 import { Application, Applications, EventTypes } from "./pages/applications.js";
 import { Changes } from "./pages/changes.js";
@@ -18,18 +18,24 @@ import { Queue, Queues, QueueSubscriber } from "./pages/queues.js";
 import { Reports } from "./pages/reports.js";
 import { Search } from "./pages/search.js";
 import { SignIn } from "./pages/signin.js";
+import { Sources } from "./pages/sources.js";
 import { Store, StoreMessage } from "./pages/store.js";
+import { SinkTransformation, Stream, Streams } from "./pages/streams.js";
 import { Today } from "./pages/today.js";
 import { Live, Topics } from "./pages/topics.js";
+import { Transformation } from "./pages/transformation.js";
 
-const PROJECT_NAV = [["today", "Today"], ["events", "Events"], ["queues", "Queues"], ["store", "Store"], ["apps", "Applications"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["charts", "Charts"], ["alerts", "Alerts"], ["changes", "Changes"], ["reports", "Reports"]];
+const PROJECT_NAV = [["today", "Today"], ["events", "Events"], ["queues", "Queues"], ["store", "Store"], ["apps", "Applications"], ["sources", "Sources"], ["streams", "Streams"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["charts", "Charts"], ["alerts", "Alerts"], ["changes", "Changes"], ["reports", "Reports"]];
 
 /** Which page shows a route: by its first segment, and what follows. */
 function pageOf({ segments: [first = "today", ...rest], query }, who) {
   // A portal has one application, and nothing else.
-  if (who.kind === "portal") [first, rest] = ["apps", [who.application, ...(first === "apps" ? rest.slice(1) : [])]];
+  if (who.kind === "portal") {
+    const own = isStream(who.application) ? "streams" : "apps";
+    [first, rest] = [own, [who.application, ...(first === own ? rest.slice(1) : [])]];
+  }
   const shown = { segments: rest, query };
-  const [one, two, three] = rest;
+  const [one, two, three, four] = rest;
   if (first === "today") return html`<${Today} />`;
   if (first === "events") return html`<${Events} ...${shown} key=${JSON.stringify(query)} />`;
   if (first === "queues" && two === "messages" && rest.length === 3) return html`<${QueueMessage} ...${shown} key=${rest.join("\n")} />`;
@@ -37,9 +43,13 @@ function pageOf({ segments: [first = "today", ...rest], query }, who) {
   if (first === "queues") return rest.length ? html`<${Queue} ...${shown} key=${one} />` : html`<${Queues} ...${shown} key="queues" />`;
   if (first === "store" && one === "messages" && two) return html`<${StoreMessage} ...${shown} key=${two} />`;
   if (first === "store") return html`<${Store} ...${shown} key="store" />`;
+  if (first === "apps" && two === "endpoints" && four === "transformation") return html`<${Transformation} ...${shown} key=${rest.join("\n")} />`;
   if (first === "apps" && two === "endpoints" && three) return html`<${Endpoint} ...${shown} key=${rest.join("\n")} />`;
   if (first === "apps" && two === "messages" && three) return html`<${WebhookMessage} ...${shown} key=${rest.join("\n")} />`;
   if (first === "apps") return one ? html`<${Application} ...${shown} key=${one} />` : html`<${Applications} ...${shown} key="apps" />`;
+  if (first === "sources") return html`<${Sources} ...${shown} key="sources" />`;
+  if (first === "streams" && two === "sinks" && four === "transformation") return html`<${SinkTransformation} ...${shown} key=${rest.join("\n")} />`;
+  if (first === "streams") return one ? html`<${Stream} ...${shown} key=${one} />` : html`<${Streams} ...${shown} key="streams" />`;
   if (first === "event-types") return html`<${EventTypes} ...${shown} />`;
   if (first === "topics") return html`<${Topics} ...${shown} />`;
   if (first === "live") return html`<${Live} ...${shown} key=${one} />`;
@@ -58,12 +68,18 @@ function Logo() {
     <path d="M7 16h9m0 0 8-7M16 16h9M16 16l8 7" stroke="#fff" stroke-width="2.6" stroke-linecap="round" fill="none" /><circle cx="7.5" cy="16" r="2.6" fill="#fff" /></svg>`;
 }
 
+/** The pages of a portal, which is of an application or of a stream. */
+function portalPages(id) {
+  if (isStream(id)) return [["streams", "Sinks", href("streams", id)], ["events", "Events", href("streams", id, "events")]];
+  return [["apps", "Endpoints", href("apps", id)], ["messages", "Messages", href("apps", id, "messages")]];
+}
+
 function Frame({ who, route }) {
   const [open, setOpen] = useState(false);
   const portal = who.kind === "portal";
-  const pages = portal ? [["apps", "Endpoints", href("apps", who.application)], ["messages", "Messages", href("apps", who.application, "messages")]] : PROJECT_NAV.map(([key, name]) => [key, name, href(key)]);
+  const pages = portal ? portalPages(who.application) : PROJECT_NAV.map(([key, name]) => [key, name, href(key)]);
   const first = route.segments[0] ?? PROJECT_NAV[0][0];
-  const current = portal ? (route.segments[2] === "messages" ? "messages" : "apps") : first === "event-types" ? "apps" : first;
+  const current = portal ? (pages.some(([key]) => key === route.segments[2]) ? route.segments[2] : pages[0][0]) : first === "event-types" ? "apps" : first;
   const leave = async () => {
     // A portal's token ends with its session; where that cannot be said, it ends by itself.
     if (portal) await logout().catch(() => {});

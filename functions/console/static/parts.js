@@ -158,7 +158,7 @@ export function Table({ label, columns, rows, keyed, empty = "Nothing here." }) 
 /** Pages of a list that says where the next one begins. */
 export function Pager({ onFirst, onNext, loading }) {
   if (!onFirst && !onNext) return null;
-  return html`<nav class="actions" aria-label="Pages">
+  return html`<nav class="actions" aria-label="Pages of the list">
     ${onFirst && html`<button type="button" disabled=${loading} onClick=${onFirst}>First page</button>`}
     ${onNext && html`<button type="button" disabled=${loading} onClick=${onNext}>Next page</button>`}
   </nav>`;

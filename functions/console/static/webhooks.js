@@ -11,6 +11,14 @@ export const inPortal = () => session()?.kind === "portal";
 /** Whether an endpoint with this URL is the tenant's own: a portal sees that it is there, and everything else is refused. */
 export const tenantsOwn = (url) => inPortal() && /^[a-z0-9+.-]+:\/\/hidden$/.test(url ?? "");
 
+const STATUS = ["success", "pending", "fail", "sending", "canceled"];
+
+/** The state of a message or an attempt, in the words of the other protocols. */
+export function stateOf(each) {
+  const state = each.statusText ?? STATUS[each.status];
+  return state === "canceled" ? "cancelled" : state;
+}
+
 export const applications = {
   list: (iterator, signal) => ask("GET", api("app"), { query: { limit: PAGE, iterator, order: "descending" }, signal }),
   show: (app, signal) => ask("GET", api("app", app), { signal }),
@@ -27,6 +35,17 @@ export const eventTypes = {
   make: (body) => ask("POST", api("event-type"), { body }),
   change: (name, body) => ask("PATCH", api("event-type", name), { body }),
   remove: (name) => ask("DELETE", api("event-type", name)),
+};
+
+const source = (...rest) => `/ingest/api/v1/${path("source", ...rest)}`;
+
+export const sources = {
+  list: (iterator, signal) => ask("GET", source(), { query: { limit: PAGE, iterator, order: "descending" }, signal }),
+  make: (body) => ask("POST", source(), { body }),
+  addEndpoint: (id, body) => ask("POST", source(id, "endpoint"), { body }),
+  rotate: (id) => ask("POST", source(id, "token", "rotate")),
+  remove: (id) => ask("DELETE", source(id)),
+  stats: (id, signal) => ask("GET", source(id, "stats"), { signal }),
 };
 
 const endpoint = (app, id, ...rest) => api("app", app, "endpoint", id, ...rest);
@@ -54,8 +73,37 @@ export const endpoints = {
   stats: (app, id, signal) => ask("GET", endpoint(app, id, "stats"), { signal }),
   attempts: (app, id, query, signal) => ask("GET", api("app", app, "attempt", "endpoint", id), { query: { limit: PAGE, with_content: true, ...query }, signal }),
   messages: (app, id, query, signal) => ask("GET", endpoint(app, id, "msg"), { query: { limit: PAGE, with_content: false, ...query }, signal }),
+  /** The newest message that the endpoint was sent, with its payload; undefined for none. */
+  lastMessage: (app, id, signal) => ask("GET", endpoint(app, id, "msg"), { query: { limit: 1, with_content: true }, signal, exact: true }).then((told) => told.data[0]),
   test: (app, id, eventType) => ask("POST", endpoint(app, id, "send-example"), { body: { eventType } }),
   recover: (app, id, since) => ask("POST", endpoint(app, id, "recover"), { body: { since } }),
+};
+
+const transformation = (url) => ({
+  show: (signal) => ask("GET", url, { signal }),
+  change: (body) => ask("PATCH", url, { body }),
+  simulate: (body) => ask("POST", `${url}/simulate`, { body }),
+});
+export const transformations = (app, id) => transformation(endpoint(app, id, "transformation"));
+
+const stream = (id, ...rest) => api("stream", id, ...rest);
+
+export const streams = {
+  list: (iterator, signal) => ask("GET", api("stream"), { query: { limit: PAGE, iterator, order: "descending" }, signal }),
+  show: (id, signal) => ask("GET", stream(id), { signal }),
+  make: (body) => ask("POST", api("stream"), { body }),
+  remove: (id) => ask("DELETE", stream(id)),
+  externalId: (id, signal) => ask("GET", stream(id, "external-id"), { signal }),
+  events: (id, iterator, signal, limit = PAGE) => ask("GET", stream(id, "events"), { query: { limit, iterator }, signal, exact: true }),
+  post: (id, events) => ask("POST", stream(id, "events"), { body: { events } }),
+  sinks: (id, iterator, signal) => ask("GET", stream(id, "sink"), { query: { limit: PAGE, iterator }, signal }),
+  sink: (id, sink, signal) => ask("GET", stream(id, "sink", sink), { signal }),
+  makeSink: (id, body) => ask("POST", stream(id, "sink"), { body }),
+  changeSink: (id, sink, body) => ask("PATCH", stream(id, "sink", sink), { body }),
+  removeSink: (id, sink) => ask("DELETE", stream(id, "sink", sink)),
+  retry: (id, sink) => ask("POST", stream(id, "sink", sink, "force-retry")),
+  skip: (id, sink) => ask("POST", stream(id, "sink", sink, "skip")),
+  transformation: (id, sink) => transformation(stream(id, "sink", sink, "transformation")),
 };
 
 /** What endpoints inherit: of an application, or without one of the project. */
@@ -77,4 +125,6 @@ export const messages = {
 };
 
 export const task = (id, signal) => ask("GET", api("background-task", id), { signal });
-export const logout = () => ask("POST", api("auth", "logout"));
+/** Whether an application's id is that of a stream, which a portal may be of, too. */
+export const isStream = (id) => id.startsWith("strm_");
+export const logout = () => ask("POST", api("auth", isStream(session()?.application ?? "") ? "stream-logout" : "logout"));

@@ -41,15 +41,17 @@ class Came:
         at: When, microseconds.
         headers: Its headers, names in lower case.
         body: Its body.
+        path: What it was sent to.
     """
 
     at: int
     headers: Mapping[str, str]
     body: bytes
+    path: str = ""
 
 
-Say = Callable[[Came], tuple[int, bytes]]
-"""An endpoint's answer to a request: status and body."""
+Say = Callable[[Came], tuple[int, bytes] | tuple[int, bytes, Mapping[str, str]]]
+"""An endpoint's answer to a request: status and body, and headers, names in lower case."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Surroundings:
         gathered_s: How much later than otherwise a message may come, as batches are gathered on its way.
         put_off_s: How much later some of many may come that are posted at once, as Lambda puts batches off for lack of
             concurrency.
+        turn: Number of the run: what takes long is not asked in each.
     """
 
     http: Callable[[str, str, object, Mapping[str, str]], Answered]
@@ -72,6 +75,7 @@ class Surroundings:
     listen: Callable[[str, Say], Sequence[Came]]
     gathered_s: float = 0
     put_off_s: int = 0
+    turn: int = 0
 
 
 class Talk:
@@ -85,6 +89,7 @@ class Talk:
 
     Attributes:
         put_off_s: How much later some of many may come that are posted at once.
+        turn: Number of the run: what takes long is not asked in each.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class Talk:
         self._headers = dict(headers or {})
         self.listen = around.listen
         self.put_off_s = around.put_off_s
+        self.turn = around.turn
 
     def with_headers(self, **headers: str) -> Talk:
         """The same client with other headers; underscores stand for hyphens."""
@@ -120,6 +126,14 @@ class Talk:
             difference = differs(shows, answer.body)
             self._judgement.fact(not difference, OTHER_ANSWER, about, f"{told}: {difference}")
         return answer.body
+
+    def status(self, method: str, path: str, body: object = None) -> int:
+        """Ask for something whose answer is compared by the caller; its status."""
+        return self._around.http(method, self._base + path, body, self._headers).status
+
+    def now(self) -> int:
+        """The time, microseconds since the start."""
+        return self._around.now()
 
     def refused(self, method: str, path: str, *bodies: object, status: int = 400, shows: object = ...) -> None:
         """Ask for several things, each of which is refused."""

@@ -107,6 +107,29 @@ def test_a_lease_is_extended_in_time_and_begins_nothing_that_might_outlast_it() 
     assert bench.one.hold(lease)
 
 
+def test_a_run_with_all_places_in_use_and_the_next_orders_at_hand_waits_for_an_answer() -> None:
+    # Given a lease whose places are all in use, and a backlog with more orders than its run wants to have at hand
+    bench = Bench()
+    lease = bench.takes(bench.one, PLACES)
+    assert lease is not None
+    bench.other.add(KEY, bench.orders(9), bench.clock.now())
+    lease.expect_backlog()
+    assert lease.wake_in_ms(bench.clock.now(), 200) == 1
+    bench.one.look(lease)
+    for _ in range(3):
+        lease.pace.begin(bench.clock.now())
+    # When time passes, then only the end of an attempt changes anything
+    bench.clock.advance(seconds=5)
+    assert lease.backlogged
+    assert lease.wake_in_ms(bench.clock.now(), 200) is None
+    # And once orders are lacking, the backlog is read
+    lease.fetched.clear()
+    assert lease.wake_in_ms(bench.clock.now(), 200) == 1
+    # And not by a run that has to give the lease back
+    lease.close()
+    assert lease.wake_in_ms(bench.clock.now(), 200) is None
+
+
 def test_who_adds_to_the_backlog_learns_whether_somebody_has_the_lease() -> None:
     bench = Bench()
     lease = bench.takes(bench.one)

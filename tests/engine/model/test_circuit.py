@@ -298,5 +298,5 @@ class CircuitLife(RuleBasedStateMachine):
         assert health.state is not CircuitState.OPEN or health.failing_since is not None
 
 
-CircuitLife.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+CircuitLife.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 TestCircuitLife = CircuitLife.TestCase

@@ -233,5 +233,5 @@ class DeliveryLife(RuleBasedStateMachine):
         raise AssertionError(f"still {self.stored.state}")
 
 
-DeliveryLife.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+DeliveryLife.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestDeliveryLife = DeliveryLife.TestCase

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pushhub.engine.model.activity import SubscriberActivity
 from pushhub.engine.model.circuit import Circuit, Health, SubscriberKey, failed, succeeded
 from pushhub.engine.model.subscriber_health import TEXTS, HealthState, Owed, SubscriberHealth, TokenOutage, health_of
 
@@ -57,6 +58,13 @@ def test_times_are_those_of_what_is_told() -> None:
     assert health_of(now=NOW, outage=OUTAGE, paused=True).reason == ""
 
 
+@pytest.mark.parametrize("owed", [Owed(), Owed(waiting=2, retried=2, oldest_at=NOW - 9_000)])
+def test_a_subscriber_that_accepted_nothing_lately_is_failing_whether_it_is_owed_anything_or_not(owed: Owed) -> None:
+    # Given one without a circuit: nothing is stored of it
+    health = health_of(now=NOW, owed=owed, lately=SubscriberActivity(attempts=3, failed=3, given_up=3))
+    assert (health.state, health.since, health.well) == (HealthState.FAILING, owed.oldest_at, False)
+
+
 @pytest.mark.parametrize(
     ("health", "due_at", "next_at"),
     [
@@ -77,4 +85,5 @@ def test_no_attempt_ahead_is_in_the_past(health: SubscriberHealth, due_at: int |
 def test_who_accepts_messages_is_well() -> None:
     assert health_of(now=NOW).well
     assert health_of(now=NOW, owed=Owed(retried=1)).well
+    assert health_of(now=NOW, owed=Owed(retried=1), lately=SubscriberActivity(failed=9, delivered=1)).well
     assert not health_of(now=NOW, stored=replace(FAILING, version=9)).well

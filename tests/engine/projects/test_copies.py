@@ -355,4 +355,4 @@ class Environments(RuleBasedStateMachine):
 
 
 TestEnvironments = Environments.TestCase
-TestEnvironments.settings = settings(max_examples=300, stateful_step_count=25)
+TestEnvironments.settings = settings(max_examples=50, stateful_step_count=25)

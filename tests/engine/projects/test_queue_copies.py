@@ -302,4 +302,4 @@ class Environments(RuleBasedStateMachine):
 
 
 TestEnvironments = Environments.TestCase
-TestEnvironments.settings = settings(max_examples=300, stateful_step_count=20)
+TestEnvironments.settings = settings(max_examples=50, stateful_step_count=20)

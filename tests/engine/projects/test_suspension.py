@@ -67,7 +67,8 @@ def test_a_suspended_project_may_be_looked_at_and_is_refused_everything_else(
 
 
 def test_a_get_that_hands_messages_to_a_consumer_is_more_than_a_look() -> None:
-    assert {each.name for each in all_routes() if each.takes} == {"webhooks.poll", "webhooks.consume"}
+    handing = {"webhooks.poll", "webhooks.consume", "webhooks.lease", "webhooks.read_stream_sink"}
+    assert {each.name for each in all_routes() if each.takes} == handing
 
 
 @pytest.mark.parametrize("unicast", [False, True])

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any, cast
 
 import pytest
@@ -21,7 +22,7 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening, schedule
-from pushhub.engine.model.keys import MessageKey
+from pushhub.engine.model.keys import LISTED, MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
 from pushhub.engine.store._unsettled_spread import BURST, SEVERAL
@@ -418,3 +419,16 @@ def test_an_entry_of_the_index_that_lags_is_left_out(bench: Bench) -> None:
     bench.client.next("query", delivered_meanwhile)
     # Then it is not among the unsettled ones
     assert bench.store.unsettled(PROJECT, QUEUE_UID, limit=10) == ([], None)
+
+
+@pytest.mark.parametrize("wanted", [1, 10, 100])
+def test_a_reader_of_few_messages_is_not_charged_for_all_that_wait(bench: Bench, wanted: int) -> None:
+    # Given many messages of a queue that is listed
+    given = [message(queue_uid=f"{LISTED}app_1") for _ in range(300)]
+    bench.another().accept(given)
+    # When so many are read
+    found = [*islice(bench.store.listed(PROJECT, f"{LISTED}app_1", wanted=wanted), wanted)]
+    # Then they are the first ones, and the pages that were read hold not many more
+    assert found == given[:wanted]
+    read = sum(parameters["Limit"] for operation, parameters in bench.client.calls if operation == "query")
+    assert read <= 8 + 5 * wanted

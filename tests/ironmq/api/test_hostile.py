@@ -39,7 +39,7 @@ BODIES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(method=METHODS, path=PATHS, query=st.text(max_size=12), body=BODIES)
 def test_no_request_is_a_fault(method: str, path: str, query: str, body: bytes) -> None:
     # Given a hub with a pull and a push queue

@@ -165,3 +165,18 @@ def test_a_project_may_start_so_many_an_hour(hub: Hub) -> None:
     started(hub, queue="orders", project=OTHER_PROJECT)
     hub.world.clock.advance(seconds=int(refused.headers["Retry-After"]))
     started(hub, queue="orders")
+
+
+def test_a_search_service_that_cannot_be_reached_is_no_fault_of_the_hub(hub: Hub) -> None:
+    # Given a search, and a service that cannot be reached from then on
+    search = started(hub, queue="orders")
+    hub.world.ports.past_records.down = True
+    # When somebody looks, or starts another
+    looked, refused = hub.call("GET", f"/past/{search}"), hub.call("POST", "/past", {"queue": "orders"})
+    # Then both are to be tried again
+    assert (looked.status, refused.status) == (503, 503)
+    assert refused.body["msg"]
+    assert "Retry-After" in refused.headers
+    # And later they succeed
+    hub.world.ports.past_records.down = False
+    found(hub, search)

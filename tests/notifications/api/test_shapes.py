@@ -147,7 +147,7 @@ JSON = st.recursive(
 KNOWN = sorted({place[-1] for requests in REQUESTS.values() for each in requests for place in places(each)})
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     path=st.sampled_from(sorted(REQUESTS)),
     body=st.dictionaries(st.sampled_from(KNOWN), JSON, max_size=4) | JSON,

@@ -61,7 +61,7 @@ class House:
     def tokens(self) -> Tokens:
         """Of a newly started environment."""
         keys = self.environment()
-        return Tokens(keys.secrets, keys.made)
+        return Tokens(keys.secrets, keys.signing)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_the_first_token_makes_the_secret_and_every_environment_knows_it_at_once
     # When two environments make the first token at the same time, each having found none
     one, other = house.environment(), house.environment()
     assert (one.secrets(), other.secrets()) == ((), ())
-    signed = [Tokens(each.secrets, each.made).sign(claims(house)) for each in (one, other)]
+    signed = [Tokens(each.secrets, each.signing).sign(claims(house)) for each in (one, other)]
     # Then there is one secret, and both tokens are good everywhere
     assert one.secrets() == other.secrets()
     assert [good(checking, each, house) for each in signed] == [True, True]
@@ -202,7 +202,7 @@ def test_what_was_read_serves_on_while_the_services_are_down(house: House) -> No
 def test_while_the_table_is_down_nothing_is_signed_and_nobody_is_called_a_stranger(house: House) -> None:
     house.service.down = True
     with pytest.raises(Unavailable):
-        house.environment().made()
+        house.environment().signing()
     with pytest.raises(Unavailable):
         house.environment().secrets()
 

@@ -13,12 +13,14 @@ from pathlib import Path
 from local.environment import make
 from tests.stack.node import node_packages
 
-__all__ = ["judged_by_node", "judged_by_python", "names_for_node", "names_for_python", "python"]
+__all__ = ["ONLY_ON_A_STACK", "judged_by_node", "judged_by_python", "names_for_node", "names_for_python", "python"]
 
 ROOT = Path(__file__).parents[3]
 JUDGE = Path(__file__).parent / "judge"
 NODE_JUDGE = Path(__file__).parent / "judge.mjs"
 SECONDS = 300
+ONLY_ON_A_STACK = ("check_45_", "check_55_", "check_56_")
+"""Checks of what a hub on fakes has not: its own address as consumers are told it, and functions that run code."""
 
 
 def python(generation: int) -> Path:
@@ -46,9 +48,10 @@ def names_for_node() -> list[str]:
     return sorted(each.removeprefix("checks.").partition(" ")[0] for each in lines if each.startswith(begin))
 
 
-def judged_by_python(generation: int, base_url: str, tokens: Sequence[str], prefix: str = "check_") -> dict[str, str]:
-    """What failed, by the name of the check; nothing for a check that passed."""
-    command = [str(python(generation)), "-m", "tests.stack.webhooks.judge", base_url, *tokens, prefix]
+def judged_by_python(generation: int, base_url: str, tokens: Sequence[str], *prefixes: str) -> dict[str, str]:
+    """What failed, by the name of the check; nothing for a check that passed. Those are made whose names begin so."""
+    which = ",".join(prefixes or ["check_"])
+    command = [str(python(generation)), "-m", "tests.stack.webhooks.judge", base_url, *tokens, which]
     return _judged(command, dict(os.environ, PYTHONPATH=str(ROOT)))
 
 

@@ -1,7 +1,7 @@
 // What the unmodified npm client of Svix sees of a running hub: node judge.mjs BASE_URL TOKEN OTHER_TOKEN prints, as JSON, what failed by the name
 // of the check. Runs beside the client's node_modules.
 import assert from "node:assert/strict"
-import { createPublicKey, verify } from "node:crypto"
+import { createHmac, createPublicKey, verify } from "node:crypto"
 import { createServer } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Svix, Webhook } from "svix"
@@ -163,6 +163,56 @@ checks.check_20_v1a_is_verified_by_nodes_own_crypto = async () => {
   const { keys } = await (await fetch(baseUrl + new URL(publicKeysUrl).pathname)).json()
   const fetched = createPublicKey({ key: keys[0], format: "jwk" })
   assert.ok(verify(null, Buffer.from(signed), fetched, Buffer.from(signature, "base64")))
+}
+
+checks.check_50_a_destination_is_made_changed_and_deleted = async () => {
+  const app = await application()
+  const config = {
+    queueUrl: "https://sqs.eu-west-1.amazonaws.com/111122223333/orders",
+    region: "eu-west-1",
+    roleArn: "arn:aws:iam::111122223333:role/hub",
+  }
+  const made = await svix.destination.create(app.id, { type: "sqs", uid: "q", config })
+  assert.equal(made.config.queueUrl, config.queueUrl)
+  assert.match(made.config.externalId, /^[0-9a-f]{40}$/)
+  assert.equal((await svix.destination.get(app.id, "q")).id, made.id)
+  const changed = await svix.destination.patch(app.id, "q", { type: "sqs", status: "disabled", config: {} })
+  assert.equal(changed.status, "disabled")
+  const topic = { topicArn: "arn:aws:sns:eu-west-1:111122223333:t", region: "eu-west-1", roleArn: config.roleArn }
+  assert.equal((await svix.destination.upsert(app.id, "q", { type: "sns", uid: "q", config: topic })).type, "sns")
+  assert.deepEqual((await svix.destination.list(app.id)).data.map((each) => each.id), [made.id])
+  assert.equal((await svix.destination.transformation.get(app.id, "q")).enabled, false)
+  const code = "function handler(input) { return { messages: input.events } }"
+  await svix.destination.transformation.patch(app.id, "q", { code, enabled: true })
+  assert.equal((await svix.destination.transformation.get(app.id, "q")).code, code)
+  await svix.destination.delete(app.id, "q")
+  await refused(404, () => svix.destination.get(app.id, "q"))
+}
+
+checks.check_53_a_source_takes_in_what_its_sender_signs = async () => {
+  const box = inbox()
+  const secret = "It's a Secret to Everybody"
+  const source = await svix.ingest.source.create({ name: "node", type: "github", config: { secret } })
+  assert.equal(source.type, "github")
+  const endpoint = await svix.ingest.endpoint.create(source.id, { url: box.url })
+  assert.deepEqual((await svix.ingest.endpoint.list(source.id)).data.map((each) => each.id), [endpoint.id])
+  const body = '{"zen": "Keep it logically awesome."}'
+  const post = async (signature) => {
+    const headers = { "content-type": "application/json", "x-github-event": "push", "x-github-delivery": "n1" }
+    headers["x-hub-signature-256"] = `sha256=${signature}`
+    return fetch(baseUrl + new URL(source.ingestUrl).pathname, { method: "POST", body, headers })
+  }
+  assert.equal((await post("0".repeat(64))).status, 400)
+  const taken = await post(createHmac("sha256", secret).update(body).digest("hex"))
+  assert.equal(taken.status, 200)
+  const [delivery] = await delivered(box, taken.headers.get("pushhub-message-id"))
+  assert.equal(delivery.body, body)
+  const { key } = await svix.ingest.endpoint.getSecret(source.id, endpoint.id)
+  new Webhook(key).verify(delivery.body, delivery.headers)
+  const { ingestUrl } = await svix.ingest.source.rotateToken(source.id)
+  assert.notEqual(ingestUrl, source.ingestUrl)
+  await svix.ingest.source.delete(source.id)
+  await refused(404, () => svix.ingest.source.get(source.id))
 }
 
 checks.check_11_another_projects_application_is_not_there = async () => {

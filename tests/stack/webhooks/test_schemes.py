@@ -115,36 +115,6 @@ def test_the_senders_own_libraries_take_what_endpoints_are_sent(tmp_path: Path) 
 
 
 @pytest.mark.stack
-def test_they_take_what_the_running_stack_sends(stack: RunningStack, tmp_path: Path) -> None:
-    project = stack.make_project()
-    base, authorization = f"{stack.base_url}/api/v1", {"Authorization": f"Bearer {project.token}"}
-
-    def ask(path: str, body: Any) -> Any:
-        sent = json.dumps(body, ensure_ascii=False).encode()
-        answer = requests.post(f"{base}{path}", data=sent, headers=authorization, timeout=40)
-        assert answer.ok, answer.text
-        return answer.json()
-
-    app = ask("/app", {"name": "Acme"})["id"]
-    with Recorder() as recorder:
-        endpoints = {preset: recorder.endpoint(path=f"{preset}?x=1") for preset in SCHEMES}
-        for preset, endpoint in endpoints.items():
-            secret = {"secret": STANDARD_SECRET} if preset == "standard-webhooks" else {}
-            ask(f"/app/{app}/endpoint", {"url": endpoint.url, **wanted(preset), **secret})
-        ask(f"/app/{app}/msg", MESSAGE)
-        received = [(preset, endpoint.wait()[0].received) for preset, endpoint in endpoints.items()]
-        origin = f"http://127.0.0.1:{recorder.port}"
-    judge(
-        [
-            case
-            for preset, each in received
-            for case in cases(preset, origin + each.path, dict(each.headers), each.body)
-        ],
-        tmp_path,
-    )
-
-
-@pytest.mark.stack
 def test_what_endpoints_inherit_is_taken_with_their_own_secrets(stack: RunningStack, tmp_path: Path) -> None:
     # Given a project whose endpoints are signed as Stripe does, and those of one application as Convoy does
     project = stack.make_project()

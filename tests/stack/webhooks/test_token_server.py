@@ -14,7 +14,6 @@ import requests
 from tests.engine.world import World
 from tests.fakes.private_keys import secret_base64
 from tests.hostile import Peer
-from tests.hub.api.hub_store import Store
 from tests.ironmq.api.hub import Hub
 from tests.stack.endpoints import Push, Recorder, redirecting
 from tests.stack.node import NodeMissing
@@ -24,7 +23,6 @@ from tests.stack.webhooks.token_server import SECRET, TokenServer
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.egress.sender import GuardedSender
-from pushhub.hub.wiring import Hub as HubProtocol
 
 pytestmark = pytest.mark.slow
 
@@ -234,49 +232,6 @@ def real_hub(*allowed: str) -> Hub:
     world.clock.set(time.time_ns() // 1_000_000)
     world.ports.sender = GuardedSender(now=world.clock.now, allowed_targets=[*allowed])
     return Hub(world)
-
-
-def test_the_guard_stands_before_the_token_servers_of_subscribers_too() -> None:
-    # Given a hub whose guard knows of no exceptions, and grants from a time when it did
-    hub = real_hub()
-    asked = {"client_id": "a", "client_secret": SECRET}
-    places = ("127.0.0.1:9", "[::1]", "10.0.0.1", "localhost")
-    with Recorder() as recorder:
-        url = recorder.endpoint(path="in").url
-        subscribers = [
-            {"name": place, "url": url, "oauth": {**asked, "token_url": f"http://{place}/latest/meta-data/"}}
-            for place in places
-        ]
-        hub.make("q", push={"subscribers": subscribers, "retries": 0})
-        # When a message is pushed, then neither the token server nor the subscriber is asked
-        [message_id] = hub.post("q", "x")
-        hub.world.run(seconds=0.5)
-        assert recorder.arrivals() == 0
-    told = {each["msg"] for each in hub.statuses("q", message_id)}
-    assert told == {"oauth: the token server gave no answer (refused_by_guard)"}
-
-
-def test_the_guard_stands_before_the_token_servers_of_services_too() -> None:
-    # Given a store whose guard knows of no exceptions, and grants from a time when it did
-    store = Store()
-    store.clock.set(time.time_ns() // 1_000_000)
-    store.ports.sender = GuardedSender(now=store.clock.now)
-    del store.hub
-    store.api = store.hub.part(HubProtocol).api
-    asked = {"client_id": "a", "client_secret": SECRET}
-    with Recorder() as recorder:
-        mapping = {"url": recorder.endpoint(path="in").url, "token": "t" * 32, "messages": ["order:new"]}
-        for place in ("127.0.0.1:9", "[::1]", "10.0.0.1", "localhost"):
-            grant = {**asked, "token_url": f"http://{place}/latest/meta-data/"}
-            status, shown = store.call("POST", "/mappings", {"mapping": {**mapping, "name": place, "oauth": grant}})
-            assert status == 201, shown
-        # When a message is pushed, then neither the token server nor the service is asked
-        store.push_message("order:new", number="R1")
-        store.run(seconds=0.5)
-        assert recorder.arrivals() == 0
-    status, listed = store.call("GET", "/queues/accepted")
-    told = [each["last_error"] for each in listed["messages"]]
-    assert told == ["No usable answer: oauth: the token server gave no answer (refused_by_guard)"] * 4
 
 
 def test_a_token_server_that_redirects_leads_nowhere() -> None:

@@ -184,7 +184,7 @@ def test_another_organizations_applications_are_not_there(world: WebhooksWorld) 
     assert world.ask("GET", "/app", token=world.other_token)["data"] == []
 
 
-@pytest.mark.parametrize("path", ["", "/nothing", "/app/x/y/z", "/stream", "/connector"])
+@pytest.mark.parametrize("path", ["", "/nothing", "/app/x/y/z"])
 def test_unknown_paths_and_methods_are_told_as_json(world: WebhooksWorld, path: str) -> None:
     missing = world.call("GET", path)
     assert (missing.status, missing.body["code"], bool(missing.body["detail"])) == (404, "not_found", True)

@@ -47,6 +47,11 @@ def test_it_is_replaced_patched_and_expunged(world: WebhooksWorld) -> None:
         assert world.call(method, "/event-type/a", body).status == 404
 
 
+@pytest.mark.parametrize("expunge", ["true", "false"])
+def test_what_is_not_there_is_not_deleted(world: WebhooksWorld, expunge: str) -> None:
+    assert world.call("DELETE", "/event-type/no.such", expunge=expunge).status == 404
+
+
 def test_they_are_listed_by_name(world: WebhooksWorld) -> None:
     for name in ("b", "a", "c"):
         world.ask("POST", "/event-type", {"name": name, "description": "x"})

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from tests.engine.world import PROJECT
-from tests.fakes import Reply
 from tests.fakes.private_keys import identity
 from tests.webhooks.world import WebhooksWorld
 
@@ -69,60 +68,6 @@ def test_requests_are_sent_with_the_certificate_and_nobody_sees_its_key(world: W
     assert world.sender.requests_to(URL)[-1].identity is None
 
 
-def test_two_endpoints_with_the_same_certificate_have_connections_of_their_own(world: WebhooksWorld) -> None:
-    app, other = world.make_app(), world.make_app("Other")
-    certified(world, app)
-    certified(world, other)
-    post(world, app)
-    post(world, other)
-    first, second = (each.identity for each in world.sender.requests_to(URL))
-    assert first is not None
-    assert second is not None
-    assert first.digest != second.digest
-
-
-def test_a_token_and_a_certificate_go_together(world: WebhooksWorld) -> None:
-    app = world.make_app()
-    endpoint = certified(world, app)
-    oauth = {"grantType": "clientCredentials", "authMethod": "clientSecretPost", "clientId": "a", "clientSecret": "b"}
-    url = "https://login.example/token"
-    world.ask("PUT", f"/app/{app}/endpoint/{endpoint}/oauth", {**oauth, "tokenUrl": url})
-    world.sender.script(url, Reply(status_code=200, body=b'{"access_token": "t", "token_type": "Bearer"}'))
-    post(world, app)
-    (request,) = world.sender.requests_to(URL)
-    assert request.identity is not None
-    assert request.headers["Authorization"] == "Bearer t"
-    # The token server is not the endpoint: it is not shown the endpoint's certificate
-    assert world.sender.requests_to(url)[0].identity is None
-
-
-@pytest.mark.parametrize(
-    ("body", "place"),
-    [
-        ({}, "identity"),
-        ({"identity": None}, "identity"),
-        ({"identity": 5}, "identity"),
-        ({"identity": "junk"}, "identity"),
-        ({"identity": KEY}, "identity"),
-        ({"identity": CERTIFICATE}, "identity"),
-        ({"identity": KEY + identity(key=False)}, "identity"),
-        ({"identity": identity(ends=datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC))}, "identity"),
-        ({"identity": "\x00" + "é" * 40_000}, "identity"),
-        ({"identity": PEM, "ca": 5}, "ca"),
-        ({"identity": PEM, "ca": "junk"}, "ca"),
-        ({"identity": PEM, "ca": PEM}, "ca"),
-    ],
-    ids=range(12),
-)
-def test_what_could_not_be_used_is_refused_by_name(world: WebhooksWorld, body: Any, place: str) -> None:
-    app = world.make_app()
-    path = f"/app/{app}/endpoint/{world.make_endpoint(app)}/mtls"
-    refused = world.call("PUT", path, body)
-    assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", place])
-    assert KEY[40:80] not in refused.text
-    assert world.call("GET", path).status == 404
-
-
 def test_only_https_shows_a_certificate(world: WebhooksWorld) -> None:
     app = world.make_app()
     plain = world.make_endpoint(app, "http://a.example/in")
@@ -171,26 +116,6 @@ def warnings(world: WebhooksWorld) -> list[int]:
     world.run(seconds=5)
     told = [json.loads(each.body) for each in world.sender.requests_to(OPERATIONAL)]
     return [each["data"]["daysLeft"] for each in told if each["type"] == "endpoint.certificate_ending"]
-
-
-def test_owners_are_told_30_7_and_1_days_before_an_end_and_at_the_end(world: WebhooksWorld) -> None:
-    # Given somebody who gets operational events, and a certificate that ends in 40 days
-    world.ask("POST", "/operational-webhook/endpoint", {"url": OPERATIONAL})
-    app = world.make_app()
-    endpoint = certified(world, app, ending_in(world, 40))
-    # When the days pass, hour by hour
-    for _ in range(41 * 24):
-        tick(world)
-    # Then each warning is sent once
-    assert warnings(world) == [30, 7, 1, 0]
-    told = json.loads(world.sender.requests_to(OPERATIONAL)[-1].body)["data"]
-    assert (told["endpointId"], told["subject"]) == (endpoint, "pushhub.example")
-    assert not world.ports.end_notes.notes
-    # And nothing is sent to the endpoint any more, with the reason
-    post(world, app)
-    assert not world.sender.requests_to(URL)
-    (attempt,) = world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"]
-    assert attempt["response"].startswith("mtls: the client certificate ended 20")
 
 
 def test_a_certificate_that_ends_in_five_days_is_told_of_within_a_minute_and_shows_in_health(

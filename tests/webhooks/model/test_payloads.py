@@ -68,7 +68,7 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SCHEMAS, VALUES)
 def test_a_payload_is_judged_as_another_implementation_judges_it(schema: Any, value: Any) -> None:
     assert schema_problem(schema) is None

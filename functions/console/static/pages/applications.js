@@ -98,7 +98,7 @@ export function Application({ segments: [app, tab = ""], query }) {
 }
 
 export const ENDPOINT = [
-  { name: "url", label: "URL", type: "url", placeholder: "https://example.com/webhook", required: true },
+  { name: "url", label: "URL", type: "url", placeholder: "https://example.com/webhook", required: true, hint: "Or on AWS: sqs://, sns://, events:// or lambda://REGION/ACCOUNT/NAME?role=ARN" },
   { name: "description", label: "Description" },
   { name: "eventTypes", label: "Event types", hint: "One per line; all if left empty.", type: "long", api: ["eventTypes", "filterTypes"] },
   { name: "channels", label: "Channels", hint: "One per line; all if left empty.", type: "long" },

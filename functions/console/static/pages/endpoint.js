@@ -13,8 +13,7 @@ import { Endings, ofEndpoint, Signatures } from "./signatures.js";
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
-const STATUS = ["success", "pending", "fail", "sending", "canceled"];
-const stateOf = (each) => each.statusText ?? STATUS[each.status];
+const { stateOf } = webhooks;
 const answered = (attempt) => (attempt.responseStatusCode ? `HTTP ${attempt.responseStatusCode}` : "no answer");
 
 export function Endpoint({ segments: [app, , id] }) {
@@ -83,7 +82,7 @@ export function Endpoint({ segments: [app, , id] }) {
         <div class="stack">
           ${!theirs && html`<${Secret} app=${app} id=${id} old=${health.data?.oldSecretsEnd ?? []} onChanged=${() => health.reload({ quietly: true })} />
           <${Recover} app=${app} id=${id} />`}
-          <${Card} title="What it gets" aside=${!theirs && html`<${Fragment}><button type="button" onClick=${() => setEdited("headers")}>Headers</button><button type="button" onClick=${() => setEdited("tokens")}>Tokens</button><button type="button" onClick=${() => setEdited("certificate")}>Certificate</button><button type="button" onClick=${() => setEdited("signatures")}>Signatures</button><//>`}>
+          <${Card} title="What it gets" aside=${!theirs && html`<${Fragment}><button type="button" onClick=${() => setEdited("headers")}>Headers</button><button type="button" onClick=${() => setEdited("tokens")}>Tokens</button><button type="button" onClick=${() => setEdited("certificate")}>Certificate</button><button type="button" onClick=${() => setEdited("signatures")}>Signatures</button><a class="button" href=${href("apps", app, "endpoints", id, "transformation")}>Transformation</a><//>`}>
             <${Facts} of=${[
               ["Event types", (endpoint.eventTypes ?? ["all"]).join(", ")], ["Channels", (endpoint.channels ?? ["all"]).join(", ")],
               ["At most", endpoint.throttleRate && `${endpoint.throttleRate} a second`], ["Description", endpoint.description], ["Id", html`<span class="mono">${endpoint.id}</span>`],
@@ -237,7 +236,7 @@ export function WebhookMessage({ segments: [app, , id] }) {
       <div class="columns">
         <div class="stack">
           <${Card} title="Where it goes">
-            ${destinations.length ? html`<${FanOut} from=${message.eventType} branches=${destinations.map((each) => ({ name: each.url, state: stateOf(each), detail: each.status === 0 || isWell(each.health) ? (each.nextAttempt ? "a retry is planned" : "") : each.health.text }))} />` : html`<p class="hint">No endpoint wanted it.</p>`}
+            ${destinations.length ? html`<${FanOut} from=${message.eventType} branches=${destinations.map((each) => ({ name: each.url, state: stateOf(each), detail: each.status === 0 || stateOf(each) === "cancelled" || isWell(each.health) ? (each.nextAttempt ? "a retry is planned" : "") : each.health.text }))} />` : html`<p class="hint">No endpoint wanted it.</p>`}
             <div class="actions">${destinations.filter((each) => !webhooks.tenantsOwn(each.url)).map((each) => html`<${Confirmed} key=${each.id} kind="long" name="Send again to ${shorten(each.url, 40)}" sure="Send again" question="Send this message again to ${shorten(each.url, 60)}?" detail="Once, at once. No other endpoint gets it." onSure=${() => resend(each.id)} />`)}
               ${destinations.map((each) => [each, command(message, each)]).filter(([, text]) => text).map(([each, text]) => html`<${Copy} key=${each.id} text=${text} name=${destinations.length > 1 ? `Copy as curl for ${shorten(each.url, 40)}` : "Copy as curl"} />`)}</div>
           <//>
@@ -293,12 +292,16 @@ function timeline(message, attempts, destinations) {
     detail: html`${each.triggerType === 1 ? "Requested by a person. " : ""}${identity(each)}${each.responseDurationMs} ms.
       ${each.response && html`<details><summary>The answer</summary><pre class="body" tabindex="0">${each.response}</pre></details>`}`,
   }));
-  const open = destinations.filter((each) => each.status !== 0 && (each.nextAttempt || waitsForOne(each.health)));
+  const cancelled = destinations.filter((each) => stateOf(each) === "cancelled").map((each) => ({
+    what: `${each.url}: cancelled`,
+    detail: "Nothing is sent: its transformation said so, or the endpoint or the content was deleted.",
+  }));
+  const open = destinations.filter((each) => !["success", "cancelled"].includes(stateOf(each)) && (each.nextAttempt || waitsForOne(each.health)));
   const ahead = open.map((each) => ({
     kind: "ahead",
     what: `${each.url}: the ${each.status === 1 ? "first" : "next"} attempt`,
     at: each.nextAttempt,
     detail: waitsForOne(each.health) ? `The endpoint: ${each.health.text}. ${waits(each.health)} with this one.${each.health.reason && ` It said: ${each.health.reason}.`}` : "Waits grow: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each up to a fifth longer or shorter, and longer if the endpoint asked for it.",
   }));
-  return [{ kind: "accent", what: "Accepted", at: message.timestamp }, ...made, ...ahead];
+  return [{ kind: "accent", what: "Accepted", at: message.timestamp }, ...made, ...cancelled, ...ahead];
 }

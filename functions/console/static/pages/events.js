@@ -21,7 +21,7 @@ export function Events({ query }) {
     event.preventDefault();
     go("events", values);
   };
-  return html`<${Page} title="Events" lead="Everything that was accepted in the last week, newest first, also what was delivered. New ones come by themselves, within a minute.">
+  return html`<${Page} title="Events" lead="Everything that was accepted in the last week, newest first, also what was delivered. New ones come by themselves, within two minutes.">
     <${Card}>
       <${Folded} name=${chosen ? `Filter (${chosen})` : "Filter"}>
         <form class="filter" onSubmit=${show} role="search" aria-label="Events">

@@ -9,7 +9,7 @@ import { html } from "../view.js";
 export const OF = { queue: (one) => `Queue ${one.queue}`, application: (one) => `Application ${one.application_name ?? one.application}`, store: () => "Store", topic: (one) => `Topic ${one.topic}` };
 export const LINK = {
   queue: (one) => href("queues", one.queue, "messages", one.message_id),
-  application: (one) => href("apps", one.application, "messages", one.message_id),
+  application: (one) => (webhooks.isStream(one.application) ? href("streams", one.application, "events") : href("apps", one.application, "messages", one.message_id)),
   store: (one) => href("store", "messages", one.message_id),
   topic: () => href("topics"),
 };

@@ -369,7 +369,7 @@ function EditSubscriber({ queue, subscriber, onClose, onDone }) {
   };
   const fields = [
     { name: "name", label: "Name", required: true, disabled: known, api: ["name"] },
-    { name: "url", label: "URL", type: "url", placeholder: "https://example.com/hook", required: true, api: ["url", "address", "host", "target"] },
+    { name: "url", label: "URL", type: "url", placeholder: "https://example.com/hook", required: true, api: ["url", "address", "host", "target"], hint: "Or on AWS: sqs://, sns://, events:// or lambda://REGION/ACCOUNT/NAME?role=ARN" },
     { name: "headers", label: "Headers", type: "long", hint: "One per line: Name: value", api: ["header", "headers"] },
   ];
   const values = { name: subscriber.name ?? "", url: subscriber.url ?? "", headers: Object.entries(subscriber.headers ?? {}).map(([key, value]) => `${key}: ${value}`).join("\n") };

@@ -6,7 +6,7 @@ import { Refused } from "../http.js";
 import { Badge, Card, Doing, Field, Loaded, Page, Pager, Table, Time, shorten, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { LINK, Messages, OF } from "./found.js";
-import { Fragment, html, useState } from "../view.js";
+import { Fragment, html, useEffect, useRef, useState } from "../view.js";
 
 /** States that can be searched for, with what each protocol calls them; one that is not there cannot be listed by it. */
 const STATES = {
@@ -115,7 +115,7 @@ async function inStateOfApplications(query, state, signal, setProgress) {
     const ofEndpoint = async (endpoint) => {
       const told = await webhooks.endpoints.messages(app.id, endpoint.id, { status: state.webhooks, limit: IN_STATE }, signal);
       return told.data.map((one) => ({
-        name: one.eventType, type: one.eventType, of: app.name, to: endpoint.url, state: one.statusText ?? state.name, came: one.timestamp, next: one.nextAttempt, link: href("apps", app.id, "messages", one.id),
+        name: one.eventType, type: one.eventType, of: app.name, to: endpoint.url, state: webhooks.stateOf(one), came: one.timestamp, next: one.nextAttempt, link: href("apps", app.id, "messages", one.id),
       }));
     };
     return (await Promise.all(page.data.map(ofEndpoint))).flat();
@@ -153,31 +153,64 @@ function ById({ id, queue }) {
   <//>`;
 }
 
-/** Messages with a value in their body. The first page comes by itself; where reading takes long, more is asked for. */
+const MOST_REQUESTS = 10;
+
+/**
+ * The next messages with a value, {found, after, read}, from where `after` says. One request reads only so much: while there is none, and
+ * more to read, this asks for more by itself, ten times at most, and tells `onRead` how far back it has read (null if that is not known).
+ */
+async function nextWith(value, queue, after, signal, onRead) {
+  for (let asked = 1; ; asked++) {
+    const told = await ironmq.find(value.slice(0, 200), after, signal);
+    const found = told.found.filter((one) => !queue || one.queue === queue);
+    if (found.length || told.after === null || asked === MOST_REQUESTS) return { found, after: told.after, read: told.read_back_to };
+    onRead(told.read_back_to);
+    after = told.after;
+  }
+}
+
+const readBack = (read) => `Messages with many values were read back to ${new Date(read).toLocaleString()}.`;
+
+/** Messages with a value in their body. The first come by themselves; further ones, and what takes many requests, are asked for. */
 function ByValue({ value, queue }) {
   const [more, setMore] = useState({ rows: [], after: undefined });
+  const [progress, setProgress] = useState("");
+  const leaving = useRef(null);
   const look = async (after, signal) => {
-    const told = await ironmq.find(value.slice(0, 200), after, signal);
-    return { ...told, found: told.found.filter((one) => !queue || one.queue === queue) };
+    setProgress("");
+    const told = await nextWith(value, queue, after, signal, (read) => setProgress(`Nothing yet, looking further. ${read ? readBack(read) : ""}`));
+    setProgress("");
+    return told;
   };
   const first = useLoad(async (signal) => {
     setMore({ rows: [], after: undefined });
     return look("", signal);
   }, [value, queue]);
+  useEffect(() => {
+    leaving.current = new AbortController();
+    return () => leaving.current.abort();
+  }, [value, queue]);
   const next = async (after) => {
-    const told = await look(after);
-    setMore((before) => ({ rows: [...before.rows, ...told.found], after: told.after, read: told.read_back_to }));
+    const { signal } = leaving.current;
+    try {
+      const told = await look(after, signal);
+      setMore((before) => ({ ...told, rows: [...before.rows, ...told.found] }));
+    } catch (error) {
+      if (signal.aborted) return;
+      setProgress("");
+      throw error;
+    }
   };
   return html`<${Card} title="Found" flush>
+    ${progress && html`<p class="inside hint" role="status">${progress}</p>`}
     <${Loaded} from=${first}>${(told) => {
       const rows = [...told.found, ...more.rows];
-      const after = more.after === undefined ? told.after : more.after;
-      const read = more.read ?? told.read_back_to;
+      const { after, read } = more.after === undefined ? told : more;
       return html`<${Fragment}>
         <${Messages} label="Found" rows=${rows} after=${() => first.reload({ quietly: true })}
           empty=${after === null ? "No message of the last week has this as a whole text, number or word in its body. One of the last minute may not be here yet; headers are found only where a queue's settings name them." : "None until there."} />
         ${after !== null && html`<div class="inside actions">
-          ${read && html`<span class="hint">Messages with many values were read back to ${new Date(read).toLocaleString()}.</span>`}
+          ${read && html`<span class="hint">${readBack(read)}</span>`}
           <${Doing} name="Look further" onDo=${() => next(after)} />
         </div>`}
       <//>`;
@@ -227,10 +260,10 @@ function InThePast({ query }) {
     ${rows && html`<${Table} label="In the past" rows=${rows} empty="No record of that time fits." columns=${[
       ["When", (row) => html`<${Time} at=${row.at} />`],
       ["What happened", (row) => `${row.event}${row.attempt ? ` ${row.attempt}` : ""}`],
-      ["Message", (row) => html`<a class="name" href=${LINK[row.kind](row)}>${row.message_id}</a>`],
+      ["Message", (row) => html`<a class="name id" href=${LINK[row.kind](row)}>${row.message_id}</a>`],
       ["Of", (row) => html`<span class="name">${OF[row.kind](row)}</span>`],
       ["To", (row) => shorten(row.subscriber ?? "–", 40)],
-      ["Answer", (row) => row.error ?? (row.status_code ? `HTTP ${row.status_code}` : "–")],
+      ["Answer", (row) => html`<span class="answer">${row.error ?? (row.status_code ? `HTTP ${row.status_code}` : "–")}</span>`],
       ["State", (row) => (row.state ? html`<${Badge} state=${row.state} />` : "–")],
     ]} />`}
   <//>`;
@@ -365,7 +398,7 @@ function InStore({ query }) {
         ["Came", (each) => html`<${Time} at=${each.created_at} />`],
         ["Last error", (each) => shorten(each.last_error ?? each.reason ?? "–", 80)],
       ]} />
-      ${told.pages > 1 && html`<nav class="inside actions" aria-label="Pages">
+      ${told.pages > 1 && html`<nav class="inside actions" aria-label="Pages of the list">
         <button type="button" disabled=${page <= 1} onClick=${() => go("search", { ...query, page: page - 1 })}>Newer</button>
         <span>Page ${page} of ${told.pages}</span>
         <button type="button" disabled=${page >= told.pages} onClick=${() => go("search", { ...query, page: page + 1 })}>Older</button>

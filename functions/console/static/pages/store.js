@@ -73,7 +73,7 @@ function Messages({ query }) {
               <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived and not tried again." onSure=${() => decide(each, "archive", "Archived.")} />
             </span>`],
           ]} />
-        ${told.pages > 1 && html`<nav class="inside actions" aria-label="Pages">
+        ${told.pages > 1 && html`<nav class="inside actions" aria-label="Pages of the list">
           <button type="button" disabled=${told.page <= 1} onClick=${() => narrow({ page: told.page - 1 })}>Newer</button>
           <span>Page ${told.page} of ${told.pages}</span>
           <button type="button" disabled=${told.page >= told.pages} onClick=${() => narrow({ page: told.page + 1 })}>Older</button>
@@ -212,7 +212,7 @@ function Notices({ query }) {
         ["Times", (each) => each.occurrences, { number: true }],
         ["Last", (each) => html`<${Time} at=${each.last_update} />`],
       ]} />
-      ${told.pages > 1 && html`<nav class="inside actions" aria-label="Pages">
+      ${told.pages > 1 && html`<nav class="inside actions" aria-label="Pages of the list">
         <button type="button" disabled=${told.page <= 1} onClick=${() => narrow({ page: told.page - 1 })}>Newer</button>
         <span>Page ${told.page} of ${told.pages}</span>
         <button type="button" disabled=${told.page >= told.pages} onClick=${() => narrow({ page: told.page + 1 })}>Older</button>

@@ -101,12 +101,13 @@ export function Today() {
         ${troubled.error && html`<${Notice} kind="bad" action="Try again" onAction=${() => troubled.reload()}>The endpoints were not looked at: ${troubled.error.message}<//>`}
         ${troubled.data?.length > 0 && html`<${Card} title="Endpoints that get no messages" flush>
           <${Table} label="Endpoints that get no messages" rows=${troubled.data} keyed=${(each) => each.endpoint.id} columns=${[
-            ["Endpoint", (each) => html`<a class="mono" href=${href("apps", each.appId, "endpoints", each.endpoint.id)}>${shorten(each.endpoint.url, 60)}</a>`],
-            ["Application", (each) => html`<a href=${href("apps", each.appId)}>${each.appName}</a>`],
+            ["Endpoint", (each) => html`<a class="mono" href=${webhooks.isStream(each.appId) ? href("streams", each.appId) : href("apps", each.appId, "endpoints", each.endpoint.id)}>${shorten(each.endpoint.url, 60)}</a>`],
+            ["Application", (each) => html`<a href=${href(webhooks.isStream(each.appId) ? "streams" : "apps", each.appId)}>${each.appName}</a>`],
             ["State", (each) => html`<${HealthBadge} health=${each.health} />`],
             ["Since", (each) => html`<${Time} at=${each.health.since} />`],
             ["Waiting", (each) => waiting(each.health), { number: true }],
-            ["", (each) => html`<span class="actions"><${Doing} name=${each.endpoint.disabled ? "Resume" : "Pause"} onDo=${() => enable(each, !each.endpoint.disabled)} /></span>`],
+            // A stream's page pauses its sinks.
+            ["", (each) => !webhooks.isStream(each.appId) && html`<span class="actions"><${Doing} name=${each.endpoint.disabled ? "Resume" : "Pause"} onDo=${() => enable(each, !each.endpoint.disabled)} /></span>`],
           ]} />
         <//>`}
         ${of?.errors.length > 0 && html`<${Card} title="Error queues that are not empty" flush>

@@ -39,7 +39,7 @@ export function Topics({ query }) {
               <${Confirmed} name="Remove" question="Remove this rule?" detail="The topic keeps its notifications and its subscribers." onSure=${() => remove(each)} />
             </span>`],
           ]} />
-        ${told.statistics.totalPages > 1 && html`<nav class="inside actions" aria-label="Pages">
+        ${told.statistics.totalPages > 1 && html`<nav class="inside actions" aria-label="Pages of the list">
           <button type="button" disabled=${page <= 1} onClick=${() => go("topics", { ...query, page: page - 1 })}>Before</button>
           <span>Page ${page} of ${told.statistics.totalPages}</span>
           <button type="button" disabled=${page >= told.statistics.totalPages} onClick=${() => go("topics", { ...query, page: page + 1 })}>After</button>

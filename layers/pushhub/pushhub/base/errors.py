@@ -205,5 +205,9 @@ class Unreadable(Unavailable):
         super().__init__("reading an item", "unreadable")
 
 
+class SearchUnavailable(Unavailable):
+    """What searches the past failed, or cannot be reached: nothing was changed, and a little later it can be done."""
+
+
 class Overdue(Unavailable):
     """A service was not called, because the answer would come too late (:mod:`pushhub.cloud.deadline`)."""

@@ -164,6 +164,23 @@ def members_of_each(text: str) -> list[dict[str, str]]:
     return found
 
 
+def elements(text: str) -> list[str]:
+    """The elements of a JSON array, each as it is written.
+
+    Args:
+        text: A JSON array that was read before.
+    """
+    found: list[str] = []
+    place = _behind_space(text, text.index("[") + 1)
+    while text[place] != "]":
+        _, end = _scanned(text, place)
+        found.append(text[place:end])
+        place = _behind_space(text, end)
+        if text[place] == ",":
+            place = _behind_space(text, place + 1)
+    return found
+
+
 def _members_at(text: str, start: int) -> tuple[dict[str, str], int]:
     """The members of the object that begins at a place, and where it ends."""
     found: dict[str, str] = {}

@@ -34,7 +34,8 @@ class Answer:
         status_code: HTTP status, 0 when no answer came.
         message: One line for people, at most 200 characters: the reason phrase, or what went wrong.
         error_class: Empty when an answer came; else one of ``timeout connect dns tls reset refused_by_guard
-            bad_response too_large invalid_url invalid_header oauth``.
+            bad_response too_large invalid_url invalid_header oauth credentials
+            transformation``.
         body: The part of the answer's body that was read (capped by the sender).
         headers: The answer's headers, names in lower case.
         started_at: Epoch milliseconds when the request began.

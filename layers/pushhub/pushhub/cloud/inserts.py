@@ -60,8 +60,8 @@ class Inserts:
         """The group that an item joins, and its index there. Called with the lock held."""
         group = self._open
         if group is None or len(group.items) == WRITES_PER_CALL:
-            made = group = self._open = _Group()
-            group.written = self._executor.submit(lambda: self._write(made))
+            begun = group = self._open = _Group()
+            group.written = self._executor.submit(lambda: self._write(begun))
         group.items.append(item)
         return group, len(group.items) - 1
 

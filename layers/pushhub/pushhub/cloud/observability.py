@@ -26,14 +26,27 @@ OFTEN: Final = frozenset({"attempt"})
 """Events of which there is one for each message at least, without the id of their run: the log stream, which has one
 run at a time, leads to it (docs/decisions/cost.md)."""
 
-HUB_FAULTS: Final = frozenset(
-    {
-        *("WorkOrdersPoisoned", "PushFaults", "StreamRecordsPoisoned", "RecordsQuarantined"),
-        *("DeliveriesSwept", "SweepsUnfinished", "WakesPoisoned", "SpansNotPosted", "ItemsUnreadable"),
-    }
-)
-"""Metrics of faults in the hub itself, which are also counted together, as ``HubFaults`` of the service ``hub``: one
-alarm watches them all (docs/decisions/cost.md)."""
+TOGETHER: Final = {
+    # Faults in the hub itself.
+    "HubFaults": frozenset(
+        {
+            *("WorkOrdersPoisoned", "PushFaults", "StreamRecordsPoisoned", "RecordsQuarantined"),
+            *("DeliveriesSwept", "SweepsUnfinished", "WakesPoisoned", "SpansNotPosted", "ItemsUnreadable"),
+            "ReportFailed",
+        }
+    ),
+    # Work that is taken up later than it should be.
+    "WorkLate": frozenset(
+        {
+            *("OrdersLate", "WakesLate", "DispatchBehind", "RecordsBehind"),
+            *("DeliveriesWokenLate", "QueueUnread"),
+        }
+    ),
+    # Calls of AWS that fail even when they are repeated.
+    "CallsFailing": frozenset({"CallsFailed", "LooksFailed", "AcknowledgementsFailed"}),
+}
+"""Metrics that are also counted together, of all functions, as one metric of the service ``hub``, and which: one alarm
+watches them all (docs/decisions/cost.md)."""
 
 # Debug logs of third-party loggers (boto3, urllib3) would contain whole requests, including tokens.
 logging.getLogger("botocore").setLevel(logging.WARNING)
@@ -88,8 +101,11 @@ class PowertoolsTelemetry:
             self._metrics.add_metric(name=metric, unit=MetricUnit.Count, value=value)
         if counts:
             self._metrics.flush_metrics()
-        if faults := sum(counts[each] for each in HUB_FAULTS):
-            self._of_hub.add_metric(name="HubFaults", unit=MetricUnit.Count, value=faults)
+        of_hub = {name: sum(counts[each] for each in own) for name, own in TOGETHER.items()}
+        for metric, value in of_hub.items():
+            if value:
+                self._of_hub.add_metric(name=metric, unit=MetricUnit.Count, value=value)
+        if any(of_hub.values()):
             self._of_hub.flush_metrics()
 
 

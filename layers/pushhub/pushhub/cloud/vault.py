@@ -70,7 +70,7 @@ class KmsVault:
 
     def seal(self, project_id: str, content: bytes) -> bytes:
         """Encrypt for a project; can only be decrypted with the same project's id."""
-        key = self._sealing.get(project_id) or self._made(project_id)
+        key = self._sealing.get(project_id) or self._new_key(project_id)
         nonce = secrets.token_bytes(_NONCE_BYTES)
         head = MARK + len(key.wrapped).to_bytes(2) + key.wrapped + nonce
         return head + _cipher(key.plain).encrypt(nonce, content, _context(project_id))
@@ -97,7 +97,7 @@ class KmsVault:
         """ARN of the KMS key that opens a sealed text; raises as :meth:`open`."""
         return self._decrypted(project_id, _parts(sealed)[0]).kms_key
 
-    def _made(self, project_id: str) -> _DataKey:
+    def _new_key(self, project_id: str) -> _DataKey:
         with aws_call("kms:GenerateDataKey"):
             answer = self._client.generate_data_key(
                 KeyId=self._key_id, NumberOfBytes=_KEY_BYTES, EncryptionContext={"project": project_id}

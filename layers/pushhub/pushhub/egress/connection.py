@@ -140,7 +140,7 @@ class GuardedConnection(HTTPConnection):
         except TimeoutError as error:
             raise AttemptFailed("timeout", f"{target.host} did not accept a connection in time") from error
         except OSError as error:
-            raise AttemptFailed("connect", f"No connection to {target.host}: {_told(error)}") from error
+            raise AttemptFailed("connect", f"No connection to {target.host}: {_reason(error)}") from error
 
     def open(self, route: RequestRoute) -> bool:
         """Prepare for an exchange: connect, unless already connected.
@@ -192,7 +192,7 @@ class _GuardedTLSConnection(GuardedConnection, HTTPSConnection):
             raise AttemptFailed("timeout", f"{host} did not complete the TLS handshake in time") from error
         except OSError as error:
             hint = certificate_hint(error, self.route.identity)
-            raise AttemptFailed("tls", f"TLS handshake with {host} failed: {_told(error)}{hint}") from error
+            raise AttemptFailed("tls", f"TLS handshake with {host} failed: {_reason(error)}{hint}") from error
 
 
 _ABOUT_CERTIFICATES = re.compile(
@@ -289,6 +289,6 @@ class GuardedPoolManager(PoolManager):
         return pool
 
 
-def _told(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     """The system's description of the error."""
     return (error.reason if isinstance(error, ssl.SSLError) else error.strerror) or type(error).__name__

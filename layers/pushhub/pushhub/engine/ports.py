@@ -184,7 +184,14 @@ class Messages(Protocol):
         """The message and its stored deliveries (untried ones are not stored), read consistently; or None."""
 
     def listed(
-        self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
+        self,
+        project_id: str,
+        queue_uid: str,
+        *,
+        above: str | None = None,
+        below: str | None = None,
+        up: bool = True,
+        wanted: int | None = None,
     ) -> Iterator[Message]:
         """The messages of a queue that can be listed (:data:`pushhub.engine.model.keys.LISTED`), fetched lazily page by
         page, read consistently.
@@ -194,6 +201,7 @@ class Messages(Protocol):
             above: Only greater ids.
             below: Only lower ids.
             up: Whether to go from lower to higher ids.
+            wanted: How many are wanted, if that is known: not many more are read at once.
         """
 
     def delete(self, message: Message) -> None:

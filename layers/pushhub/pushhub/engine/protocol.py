@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 if typing.TYPE_CHECKING:
     from pushhub.engine.ends import EndNotes
     from pushhub.engine.model.catalogue import Accepted
+    from pushhub.engine.model.consumed import Consumed
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.record import DeliveryRecord
@@ -70,6 +71,26 @@ class ExhaustedHandler(typing.Protocol):
         """
 
 
+class TakesIn(typing.Protocol):
+    """Takes in what the hub consumes from other people's queues and buses."""
+
+    def take_in(self, project_id: str, name: str, messages: Sequence[Consumed]) -> list[Exception | None]:
+        """Accept messages, each once however often it comes. Uses up no quota: how fast they come is the operator's
+        choice.
+
+        Args:
+            name: Of the destination; nothing of it has to be right.
+            messages: Those among them that have an order are of different ordering keys.
+
+        Returns:
+            For each message why it was not accepted; None if it was.
+
+        Raises:
+            HubError: None of them was accepted, or the effect is unknown for all of them.
+        """
+        ...
+
+
 class ProtocolApi(typing.Protocol):
     """A protocol's HTTP API."""
 
@@ -120,6 +141,7 @@ class Protocol:
         accepted_readers: For each of its own tables, by name: finds the messages that inserted items bring.
         apis: Its APIs by path prefix: ``/api/`` and the like. The API with the empty prefix handles everything else.
         producer_apis: The same, with at least the routes that producers use; for functions that serve only producers.
+        takes_in: What takes in, for its kinds of destinations, what the hub consumes from elsewhere.
     """
 
     name: str
@@ -141,6 +163,7 @@ class Protocol:
     accepted_readers: Callable[[], Mapping[str, ReadAccepted]] = dict
     apis: Mapping[str, Callable[[], ProtocolApi]] = field(default_factory=dict)
     producer_apis: Mapping[str, Callable[[], ProtocolApi]] = field(default_factory=dict)
+    takes_in: Mapping[str, Callable[[], TakesIn]] = field(default_factory=dict)
 
 
 OWNERS = ""
@@ -155,11 +178,11 @@ class ByQueue(Generic[T]):
     A hub that uses no stores or webhooks does not pay for theirs in its cold starts. Thread-safe.
 
     Args:
-        made: Factories, by protocol name.
+        factories: Of contributions, by protocol name.
     """
 
-    def __init__(self, made: Mapping[str, Sequence[Callable[[], T]]]) -> None:
-        self._made = made
+    def __init__(self, factories: Mapping[str, Sequence[Callable[[], T]]]) -> None:
+        self._factories = factories
         self._kept: dict[str, tuple[T, ...]] = {}
         self._lock = Lock()
 
@@ -169,7 +192,7 @@ class ByQueue(Generic[T]):
         name = protocol if slash else OWNERS
         with self._lock:
             if name not in self._kept:
-                self._kept[name] = tuple(make() for make in self._made.get(name, ()))
+                self._kept[name] = tuple(make() for make in self._factories.get(name, ()))
             return self._kept[name]
 
 

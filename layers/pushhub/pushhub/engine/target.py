@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pushhub.engine.model.answer_rules import Asked
+    from pushhub.engine.model.batch_content import BatchContent
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
@@ -22,6 +23,26 @@ if TYPE_CHECKING:
 
 OUT_OF_REACH = "The url leads to a place that only a token of the project opens"
 """Why a URL is not accepted, or nothing is sent to it."""
+
+
+class Declined(Exception):
+    """A subscriber's own rules want none of a message: nothing is sent, and its delivery ends as cancelled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchedMessage:
+    """One of several messages that are handed over in one request.
+
+    Attributes:
+        message_id: The same at each attempt.
+        about: What it is about: its event type.
+        at: When it was accepted, epoch milliseconds.
+    """
+
+    message_id: str
+    about: str
+    at: int
+    body: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +53,9 @@ class PushOrder:
         queue: The queue pushed from.
         message: The message, with its body loaded.
         delivery: Its state before the attempt.
+        reach: How far whoever set the subscriber's URL reaches.
+        batch: The messages that are handed over together, in their order, instead of the one; empty for that one.
+        content: What their receiver's code has made of them; None to hand over the messages themselves.
     """
 
     queue: Queue
@@ -40,6 +64,9 @@ class PushOrder:
     message: Message
     body: bytes
     delivery: Delivery
+    reach: Reach = Reach.PROJECT
+    batch: tuple[BatchedMessage, ...] = ()
+    content: BatchContent | None = None
 
     @property
     def manual(self) -> bool:
@@ -121,7 +148,9 @@ class Target(Protocol):
         """
 
     def deliver(self, order: PushOrder) -> Outcome:
-        """Make one attempt. Raises ``Unavailable`` only when nothing was sent, for reasons of the hub's own."""
+        """Make one attempt. Raises ``Unavailable`` only when nothing was sent, for reasons of the hub's own, and
+        :class:`Declined` when nothing is to be sent.
+        """
 
 
 @dataclass(frozen=True, slots=True)

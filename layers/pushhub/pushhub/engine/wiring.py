@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pushhub.engine.records.pulses import SendPulses
     from pushhub.engine.records.records import Records
     from pushhub.engine.security.credentials import Credentials
+    from pushhub.engine.security.external_ids import ExternalIds
     from pushhub.engine.security.gate_sending import GateSending
     from pushhub.engine.security.gates import GateSettings
     from pushhub.engine.security.oauth import AccessTokens, AccessTokenStore
@@ -86,9 +87,12 @@ DISPATCH_FAILURES_URL = text("DISPATCH_FAILURES_URL")
 SET_ASIDE_QUEUES = listed("SET_ASIDE_QUEUES")
 """Queues of dead letters and failures, which wake looks at."""
 CROWDED_QUEUES = listed("CROWDED_QUEUES")
+BRISK_QUEUES = listed("BRISK_QUEUES")
 """Queues whose messages stay in flight for long, which wake looks at."""
 VAULT_KEY = text("VAULT_KEY")
 """ARN of the KMS key that seals what opens something."""
+ACCOUNT = text("ACCOUNT")
+"""The account that the hub runs in."""
 PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
 OWN_ADDRESSES = listed("OWN_ADDRESSES")
 """Further URLs under which this hub can be reached: no queue may push to them."""
@@ -119,19 +123,19 @@ _ATTEMPTS: tuple[EnvironmentSetting[Any], ...] = (
 SETTINGS: dict[str, tuple[EnvironmentSetting[Any], ...]] = {
     "ingest": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS),
-        *(REFUSED_TARGET_HINT, PROJECT_QUOTA, PUSH_QUEUE_URL),
+        *(REFUSED_TARGET_HINT, PROJECT_QUOTA, PUSH_QUEUE_URL, VAULT_KEY),
     ),
     "control": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
         *(RECORDS_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT, VAULT_KEY, PROJECT_QUOTA),
-        OWN_ADDRESSES,
+        *(OWN_ADDRESSES, ACCOUNT),
     ),
     "dispatch": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
         DISPATCH_FAILURES_URL,
     ),
-    "push": (*_ATTEMPTS, PUSH_QUEUE_URL, ROUTE_QUEUE_URL),
-    "poll": _ATTEMPTS,
+    "push": (*_ATTEMPTS, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, ACCOUNT),
+    "poll": (*_ATTEMPTS, ACCOUNT),
     "sweep": (
         *(MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
         *(RECORDS_BUCKET, PULSED_TABLES, REPORT_JOB),
@@ -147,6 +151,7 @@ SETTINGS: dict[str, tuple[EnvironmentSetting[Any], ...]] = {
         PUBLIC_BASE_URL,
         SET_ASIDE_QUEUES,
         CROWDED_QUEUES,
+        BRISK_QUEUES,
         PULSED_TABLES,
     ),
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET),
@@ -209,6 +214,11 @@ class AwsEnginePorts:
     def base_url(self) -> str:
         """Public base URL of this hub, without a trailing slash."""
         return self.settings[PUBLIC_BASE_URL]
+
+    @property
+    def account(self) -> str:
+        """The account that the hub runs in, twelve digits."""
+        return self.settings[ACCOUNT]
 
     @property
     def own_addresses(self) -> tuple[str, ...]:
@@ -406,6 +416,11 @@ class AwsEnginePorts:
         """Queues whose messages stay in flight for long."""
         return self.settings[CROWDED_QUEUES]
 
+    @property
+    def brisk_queues(self) -> tuple[str, ...]:
+        """Those that runs empty as soon as they can."""
+        return self.settings[BRISK_QUEUES]
+
     def queue_level(self, queue: str) -> QueueLevel:
         from pushhub.engine.store.sqs_levels import queue_level
 
@@ -492,6 +507,12 @@ class Engine:
 
         ports = self.ports
         return Signing(vault=lambda: ports.vault, projects=ports.config, clock=ports.clock, notes=ports.ends_of)
+
+    @cached_property
+    def external_ids(self) -> ExternalIds:
+        from pushhub.engine.security.external_ids import ExternalIds
+
+        return ExternalIds(projects=self.ports.config, account=self.ports.account)
 
     @cached_property
     def tokens(self) -> AccessTokens:
@@ -636,13 +657,13 @@ class Engine:
     def past_searches(self) -> PastSearches:
         from pushhub.engine.records.past import PastSearches
 
-        made = [each.own_ids for each in self.protocols if each.own_ids]
+        factories = [each.own_ids for each in self.protocols if each.own_ids]
         ports = self.ports
         return PastSearches(
             records=ports.past_records,
             store=ports.past_searches,
             own_ids=self.own_ids.of,
-            all_own_ids=lambda: [make() for make in made],
+            all_own_ids=lambda: [make() for make in factories],
             clock=ports.clock,
         )
 
@@ -673,6 +694,7 @@ class Engine:
             subscribers=lambda: ports.subscribers,
             tokens=lambda: ports.token_store,
             deliveries=ports.messages,
+            activity=lambda: ports.activity,
             is_suspended=lambda project_id: is_suspended(ports.config, project_id),
             executor=ports.executor,
             clock=ports.clock,
@@ -798,6 +820,7 @@ class Engine:
             level=ports.queue_level,
             set_aside=ports.set_aside_queues,
             crowded=ports.crowded_queues,
+            brisk=ports.brisk_queues,
             clock=ports.clock,
             telemetry=ports.telemetry,
         )

@@ -107,7 +107,7 @@ class HubRouter(Component):
             self.log.add_children(incoming.project, incoming.message_id, list(copies))
         return Routed(
             copies=copies,
-            summary=unfinished or _told(message.type, len(copies), reasons),
+            summary=unfinished or _summary(message.type, len(copies), reasons),
             finished=not unfinished,
         )
 
@@ -146,7 +146,7 @@ class HubRouter(Component):
         )
 
 
-def _told(message_type: str, copies: int, reasons: list[str]) -> str:
+def _summary(message_type: str, copies: int, reasons: list[str]) -> str:
     if copies:
         return f"Routed to {copies} services"
     if not reasons:

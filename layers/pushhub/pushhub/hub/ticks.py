@@ -70,7 +70,8 @@ class HubTicks(Component):
                     failed = error
                     self.telemetry.count("CallsFailed")
                     self.telemetry.event("scheduler_not_ticked", **described(error), project=scheduler.project)
-        self.telemetry.count("SchedulersTicked", len(ticked))
+        if ticked:
+            self.telemetry.count("SchedulersTicked", len(ticked))
         if isinstance(failed, Unavailable) and not isinstance(failed, Unreadable):
             raise failed
         return len(ticked)

@@ -33,7 +33,7 @@ class Events(Component):
     clock: Clock
 
     def run(self, project_id: str, query: EventQuery) -> EventPage:
-        """A page of messages. Messages appear in the catalogue within a minute; those that are gone are left out."""
+        """A page of messages. Messages appear in the catalogue within two minutes; those that are gone are left out."""
         began = self.clock.now()
         found: list[Found] = []
         for seen in self._listed(project_id, query, began):
@@ -63,7 +63,7 @@ class Events(Component):
         kind = next((each.kind for each in self.finders(seen.queue)), QUEUE)
         name = seen.queue if kind == QUEUE else seen.queue.partition("/")[2]
         # An application may be meant by its name, which only the message tells.
-        named = kind == APPLICATION and not query.of.startswith("app_")
+        named = kind == APPLICATION and not query.of.startswith(("app_", "src_"))
         return query.kind in ("", kind) and (not query.of or kind == "store" or query.of == name or named)
 
 

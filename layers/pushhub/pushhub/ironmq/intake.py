@@ -94,14 +94,14 @@ class QueueIntake(Component):
         """
         placed = self.accept.placed(queue.project, [each.body for each in messages])
 
-        def made(ids: Sequence[str]) -> Sequence[Message]:
+        def messages_of(ids: Sequence[str]) -> Sequence[Message]:
             now = self.clock.now()
             given = zip(ids, messages, placed, strict=True)
             composed = [self._composed(queue, message_id, new, body, now=now) for message_id, new, body in given]
             self.fields.add(queue, zip(composed, messages, strict=True))
             return mark(composed) if mark is not None else composed
 
-        return self.accept.new(self._sink(queue), len(messages), made)
+        return self.accept.new(self._sink(queue), len(messages), messages_of)
 
     def post_caused(self, project_id: str, queue_name: str, message: NewMessage, *, cause: str, at: int) -> str:
         """Accept a message made by the hub itself; returns its id. Repeating the call does not post it again.
@@ -151,16 +151,16 @@ class QueueIntake(Component):
         count = sum(once is Once.STORED for _, once in outcomes)
         if count:
             self.stored(queue, count, began=began)
-        return [told for told, _ in outcomes]
+        return [outcome for outcome, _ in outcomes]
 
     def _once(self, queue: Queue, caused: Caused, body: PlacedBody) -> tuple[str, Once]:
-        def made(message_id: str) -> Message:
+        def message_of(message_id: str) -> Message:
             new, now = caused.message, self.clock.now()
             composed = self._composed(queue, message_id, new, body, now=now, cause=caused.cause)
             self.fields.add(queue, [(composed, new)])
             return composed
 
-        accepted, once = self.accept.once(self._sink(queue), made, cause=caused.cause, at=caused.at)
+        accepted, once = self.accept.once(self._sink(queue), message_of, cause=caused.cause, at=caused.at)
         return accepted.message_id, once
 
     def transfer(self, project_id: str, queue_name: str, message: Message, body: bytes, *, reserved_count: int) -> None:

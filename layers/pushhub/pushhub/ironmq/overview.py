@@ -81,8 +81,8 @@ class Overviews(Component):
         push = [each for each in found if each.push]
         pull = [each for each in found if not each.push]
         healths = {
-            queue.name: worst_of([health for _, health in told])
-            for queue, told in zip(push, self.subscribers.healths_in(push), strict=True)
+            queue.name: worst_of([health for _, health in shown])
+            for queue, shown in zip(push, self.subscribers.healths_in(push), strict=True)
         }
         sizes = {each.queue.name: each.size for each in self._counted(pull)}
         return [_seen(each, healths.get(each.name), sizes.get(each.name, 0)) for each in found]

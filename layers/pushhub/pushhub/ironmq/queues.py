@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pushhub.engine.projects.queue_copies import QuietQueues
     from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.ports import PullSizes
+    from pushhub.ironmq.senders import QueueSenders
     from pushhub.ironmq.subscribers import Registration
     from pushhub.ironmq.wire.queues import QueueListQuery, QueueSettings
 
@@ -65,6 +66,7 @@ class Queues(Component):
     alerts: Alerts  # Those of pull queues.
     registration: Registration  # Checks subscribers.
     quiet: QuietQueues  # Lets changes wait for copies.
+    senders: QueueSenders  # Seals the secrets of senders.
     clock: Clock
 
     def get(self, project_id: str, name: str) -> Queue:
@@ -198,7 +200,8 @@ class Queues(Component):
 
     def _new(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
         admit = self.registration.of(project_id, name)
-        return new_queue(project_id, name, settings, admit=admit, now=self.clock.now())
+        queue = new_queue(project_id, name, settings, admit=admit, now=self.clock.now())
+        return replace(queue, sender=self.senders.changed(project_id, None, settings.sender))
 
     def _changed(self, stored: Queue, settings: QueueSettings) -> Queue:
         changed = self._with(stored, settings)
@@ -206,7 +209,8 @@ class Queues(Component):
 
     def _with(self, stored: Queue, settings: QueueSettings) -> Queue:
         admit = self.registration.of(stored.project, stored.name)
-        return changed_queue(stored, settings, admit=admit, now=self.clock.now())
+        queue = changed_queue(stored, settings, admit=admit, now=self.clock.now())
+        return replace(queue, sender=self.senders.changed(stored.project, stored.sender, settings.sender))
 
     def _retried(self, project_id: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
         return until_saved(lambda: change(self.get(project_id, name)), doing=CHANGING)

@@ -1,5 +1,5 @@
 """Finds messages by what is in them (docs/ironmq.md#finding-messages): by the fields that their owners have named, at
-once, and by any other value from the catalogue, which has it within a minute.
+once, and by any other value from the catalogue, which has it within two minutes.
 """
 
 from __future__ import annotations

@@ -303,8 +303,8 @@ class Subscribers(Component):
         """
         if queue.push is None:
             raise Invalid(NO_SUBSCRIBERS)
-        (told,) = self.healths_in([queue])
-        return told
+        (healths,) = self.healths_in([queue])
+        return healths
 
     def healths_in(self, queues: Sequence[Queue]) -> list[list[tuple[Subscriber, SubscriberHealth]]]:
         """The same of several push queues of one project, in their order."""

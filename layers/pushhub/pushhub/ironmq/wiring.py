@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.api.past import PastUseCases
     from pushhub.ironmq.api.use_cases import IronUseCases
     from pushhub.ironmq.check_alerts import AlertPost, CheckAlerts, OwnQueues
+    from pushhub.ironmq.consuming import QueueTakesIn
     from pushhub.ironmq.error_queue import ErrorQueuePost
     from pushhub.ironmq.intake import QueueIntake
     from pushhub.ironmq.named_fields import FieldIndex
@@ -138,6 +139,7 @@ class Ironmq:
             accepted_readers=self._accepted_readers,
             apis={"": lambda: self.api},
             producer_apis={"": lambda: self.posting_api},
+            takes_in={"queues": lambda: self.takes_in},
         )
 
     @cached_property
@@ -148,6 +150,8 @@ class Ironmq:
             intake=self.intake,
             quotas=lambda: self._engine.quotas,
             first_orders=lambda: self._engine.first_orders,
+            executor=lambda: self._outside.executor,
+            clock=self._outside.clock,
         )
 
     @cached_property
@@ -306,6 +310,13 @@ class Ironmq:
         )
 
     @cached_property
+    def takes_in(self) -> QueueTakesIn:
+        """Takes in what the hub consumes for queues."""
+        from pushhub.ironmq.consuming import QueueTakesIn
+
+        return QueueTakesIn(post=self.post, projects=self._outside.config)
+
+    @cached_property
     def api(self) -> Api[IronUseCases, IronCall]:
         from pushhub.ironmq.api.api import ROUTES
 
@@ -340,6 +351,7 @@ class Ironmq:
         from pushhub.ironmq.queues import Queues
         from pushhub.ironmq.replay import QueueReplay
         from pushhub.ironmq.search import Search
+        from pushhub.ironmq.senders import QueueSenders
         from pushhub.ironmq.subscribers import Registration, Subscribers
 
         engine, outside = self._engine, self._outside
@@ -361,6 +373,7 @@ class Ironmq:
         )
         lookup = Lookup(config=config, push_messages=push_messages, pull=pull_queues, finders=engine.finders.of)
         quiet = QuietQueues(config, clock)
+        senders = QueueSenders(vault=lambda: outside.vault, base_url=outside.base_url, clock=clock)
         queues = Queues(
             config=config,
             messages=messages,
@@ -368,11 +381,13 @@ class Ironmq:
             alerts=self._size_alerts,
             registration=registration,
             quiet=quiet,
+            senders=senders,
             clock=clock,
         )
         subscribers = Subscribers(config=config, registration=registration, quiet=quiet, healths=lambda: engine.healths)
         return IronUseCases(
             queues=queues,
+            senders=senders,
             conversion=Conversion(pull=pull, bodies=bodies, intake=intake, calls=calls, clock=clock),
             subscribers=subscribers,
             post=self.post,
@@ -408,6 +423,7 @@ class Ironmq:
             alerts=lambda: self.project_alerts,
             past=lambda: engine.past_searches,
             spans=lambda: self.span_settings,
+            external_ids=lambda: engine.external_ids,
         )
 
     @cached_property

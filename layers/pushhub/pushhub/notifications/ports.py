@@ -298,5 +298,5 @@ class SigningKeys(Protocol):
     def secrets(self) -> Sequence[bytes]:
         """The one that signs first, then those still valid for verification; none before the first token was made."""
 
-    def made(self) -> Sequence[bytes]:
+    def signing(self) -> Sequence[bytes]:
         """The same for who is about to sign: makes the first one if there is none; raises ``Unavailable``."""

@@ -221,7 +221,7 @@ class Notifications:
         from pushhub.notifications.consumer_tokens import ConsumerTokens
         from pushhub.notifications.wire.tokens import Tokens
 
-        tokens = Tokens(self.ports.keys.secrets, self.ports.keys.made)
+        tokens = Tokens(self.ports.keys.secrets, self.ports.keys.signing)
         return ConsumerTokens(tokens=tokens, projects=self._outside.config, clock=self._outside.clock)
 
     @cached_property

@@ -74,6 +74,7 @@ GUIDE = """# Pushhub
   `Authorization: OAuth TOKEN`. To post: `POST queues/QUEUE/messages` with `{"messages": [{"body": "..."}]}`
 - `/api/v1/`: webhooks as Svix: applications, endpoints, event types, messages. `Authorization: Bearer TOKEN`.
   To post: `POST app/APP/msg` with `{"eventType": "...", "payload": {}}`
+- `/ingest/api/v1/`: sources, which take in other senders' webhooks, as Svix's ingest. `Authorization: Bearer TOKEN`
 - `/api/stores/STORE/`: messages routed to services by mappings, the Spree hub protocol v5. `X-Augury-Token: TOKEN`.
   To post: `POST messages` with `{"message": "...", "payload": {}}`
 - `/notification2/`: topics and consumers on WebSockets, Cumulocity Notifications 2.0. Basic (user `PROJECT/ANYBODY`,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import Unavailable, Unreadable
 from pushhub.cloud.observability import telemetry
 from pushhub.engine.faults import described
-from pushhub.runtime.invocation import failures
-from pushhub.runtime.sqs_batch import queue_name, read_orders
+from pushhub.runtime.invocation import behind, failures
+from pushhub.runtime.sqs_batch import LATE_MS, queue_name, read_orders
 
 if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 POISON_WAIT_S = 1
 """Seconds until a message that is no order comes again."""
 
+BEHIND_MS = 60_000
+"""How old an accepted message is at most when it is dispatched."""
+
+ERRORS_LATE_MS = 600_000
+"""How long exhausted deliveries wait at most for their error queue."""
+
 
 def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """SQS push, SQS retry and SQS route: attempt the batch.
@@ -30,7 +36,8 @@ def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
     The response lists the messages that have to be redelivered.
     """
     ports, name = hub.engine.ports, queue_name(event)
-    orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
+    late_ms = None if name == ports.retry_queue.name else LATE_MS
+    orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry, late_ms=late_ms)
     if name == ports.route_queue.name:
         push, source = hub.engine.route, ports.route_queue
     else:
@@ -78,6 +85,10 @@ def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContex
     """
     from pushhub.engine.store.dynamodb_messages import RESTORED, decode_message  # noqa: PLC0415 (not needed by the other functions)
 
+    behind_ms = behind(event, hub.engine.ports.clock.now())
+    if behind_ms > BEHIND_MS:
+        telemetry.count("DispatchBehind")
+        telemetry.event("dispatch_behind", behind_ms=behind_ms)
     messages: list[Message] = []
     for record in event["Records"]:
         try:
@@ -145,6 +156,9 @@ class _Parts:
             raise self._failed
 
 
+GLUE = "aws.glue"
+"""Who tells of the ends of the report's runs."""
+
 SWEEP_PARTS = 24
 """Parts of the messages table; one is swept each hour."""
 
@@ -154,7 +168,13 @@ def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
     report has something to prove.
 
     When run by hand, ``{"everything": true}`` scans all of it, and has everything go on that the schedule's table held.
+
+    EventBridge: a run of the delivery report has failed. It is only counted, where an alarm watches it.
     """
+    if event.get("source") == GLUE:
+        telemetry.count("ReportFailed")
+        telemetry.event("report_failed", run=event["detail"]["jobRunId"], state=event["detail"]["state"])
+        return {"swept": 0}
     part, parts = hub.engine.ports.clock.now() // 3_600_000 % SWEEP_PARTS, SWEEP_PARTS
     everything = event.get("everything") is True
     if everything:
@@ -171,7 +191,8 @@ def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -
     A failed one is redelivered, and finally goes to the dead-letter queue.
     """
     handlers = [protocol.exhausted() for protocol in hub.engine.protocols if protocol.exhausted]
-    orders, poison = read_orders(event, now=hub.engine.ports.clock.now(), telemetry=telemetry)
+    now = hub.engine.ports.clock.now()
+    orders, poison = read_orders(event, now=now, telemetry=telemetry, late_ms=ERRORS_LATE_MS)
     keep = {*poison}
     for handler in handlers:
         failed = handler.run([each.order for each in orders])

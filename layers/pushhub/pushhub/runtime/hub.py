@@ -16,6 +16,7 @@ from pushhub.engine.wiring import SETTINGS, AwsEnginePorts, Engine
 from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.wiring import Notifications
+from pushhub.sinks.wiring import Sinks
 from pushhub.webhooks.wiring import Webhooks
 
 if typing.TYPE_CHECKING:
@@ -37,6 +38,9 @@ Each is a class made from its own ports and the engine, see :class:`BuiltProtoco
 on AWS, its ``settings`` says what it reads in each function, and its ``routes`` lists its HTTP routes.
 """
 
+PARTS: tuple[type[Any], ...] = (*PROTOCOLS, Sinks)
+"""The protocols, and what adds kinds of subscribers to all of them without an API of its own."""
+
 P = TypeVar("P", bound=BuiltProtocol)
 
 
@@ -52,7 +56,7 @@ class Pushhub:
 
     def __init__(self, ports: AwsEnginePorts, own_ports: Callable[[type[Any]], Any]) -> None:
         self.engine = Engine(ports)
-        self._parts: dict[type[Any], Any] = {each: each(own_ports(each), self.engine) for each in PROTOCOLS}
+        self._parts: dict[type[Any], Any] = {each: each(own_ports(each), self.engine) for each in PARTS}
         self.engine.protocols += [each.protocol for each in self._parts.values()]
 
     def part(self, kind: type[P]) -> P:
@@ -65,7 +69,7 @@ def build(ports: AwsEnginePorts, own_ports: Callable[[type[Any]], Any]) -> Pushh
     """Put the hub together; each use case is created on first use.
 
     Args:
-        own_ports: Returns the ports of a protocol, given its class in :data:`PROTOCOLS`.
+        own_ports: Returns the ports of a part, given its class in :data:`PARTS`.
     """
     return Pushhub(ports, own_ports)
 
@@ -99,9 +103,11 @@ def settings_of(function: str) -> set[EnvironmentSetting[Any]]:
         from pushhub.runtime import console  # noqa: PLC0415 (the other functions do without what serves its files)
 
         return {*console.SETTINGS}
-    found = {
-        each for settings in (SETTINGS, *(each.settings for each in PROTOCOLS)) for each in settings.get(function, ())
-    }
+    found = {each for settings in (SETTINGS, *(each.settings for each in PARTS)) for each in settings.get(function, ())}
+    if function == "ingest":
+        from pushhub.runtime import consuming  # noqa: PLC0415 (only ingest has them)
+
+        found |= {*consuming.SETTINGS}
     if function == "control":
         from pushhub.runtime import auditing, source_addresses  # noqa: PLC0415 (only control has them)
 

@@ -1,4 +1,4 @@
-"""The ingest function: the routes that producers of all protocols call."""
+"""The ingest function: the routes that producers of all protocols call, and what the hub consumes from elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ FUNCTION_URL = ".lambda-url."
 
 
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer an HTTP API's event, or a function URL's, with the API that its path belongs to."""
+    """Answer an HTTP API's event, or a function URL's, with the API that its path belongs to; take in the messages of
+    queues that are not the hub's.
+    """
+    if "Records" in event:
+        from pushhub.runtime.consuming import consume  # noqa: PLC0415 (few hubs do)
+
+        return consume(hub, hub.engine.ports.settings, event, context)
     if FUNCTION_URL in event["requestContext"].get("domainName", ""):
         event = {**event, "rawPath": _decoded(event.get("rawPath") or "/")}
     with in_time(event, context):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from pushhub.cloud.observability import logger, telemetry
@@ -37,6 +37,13 @@ def observed(handler: Callable[[dict[str, Any], LambdaContext], R]) -> Callable[
             telemetry.flush()
 
     return wrapper
+
+
+def behind(event: Mapping[str, Any], now: int) -> int:
+    """How far a function is behind its table's stream: milliseconds since the oldest change of a batch was made."""
+    # What is no record of a stream is told of elsewhere.
+    made_at = (each.get("dynamodb", {}).get("ApproximateCreationDateTime") for each in event["Records"])
+    return max((now - int(float(each) * 1000) for each in made_at if each is not None), default=0)
 
 
 def failures(sqs_ids: Iterable[str]) -> dict[str, list[dict[str, str]]]:

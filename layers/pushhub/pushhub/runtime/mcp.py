@@ -119,7 +119,7 @@ class Toolbox:
             properties={**of_app, **offer.needed, **offer.optional},
             required=(*of_app, *offer.needed),
             writes=offer.writes,
-            run=partial(_told, partial(offer.run, self)),
+            run=partial(_answered, partial(offer.run, self)),
         )
 
     def applications(self, given: Mapping[str, Any]) -> ToolResult:
@@ -382,7 +382,7 @@ OFFERS: Final = (
 )
 
 
-def _told(run: Callable[[Mapping[str, Any]], ToolResult], given: Mapping[str, Any]) -> ToolResult:
+def _answered(run: Callable[[Mapping[str, Any]], ToolResult], given: Mapping[str, Any]) -> ToolResult:
     """What a tool found, or why it could not."""
     try:
         return run(given)

@@ -15,11 +15,16 @@ from pushhub.notifications.wiring import Notifications
 from pushhub.runtime.invocation import failures
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.notifications.consumers import Consumers
     from pushhub.runtime.hub import Pushhub
     from pushhub.runtime.invocation import LambdaContext
 
 _OK: dict[str, Any] = {"statusCode": 200}
+
+WAKES_LATE_MS = 300_000
+"""How long a wake-up waits at most until a run takes it up for the first time."""
 
 
 def answer_consumer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
@@ -110,5 +115,16 @@ def notify(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[
             poison.append(record["messageId"])
             continue
         wakes.append(ReceivedWake(wake=wake, sqs_id=record["messageId"], receipt_handle=record["receiptHandle"]))
+    now = hub.engine.ports.clock.now()
+    longest = max(_waited_ms(each, now) for each in event["Records"])
+    if longest > WAKES_LATE_MS:
+        telemetry.count("WakesLate")
+        telemetry.event("wakes_late", longest_ms=longest)
     keep = notifications.sender_batch.run(wakes, context.get_remaining_time_in_millis)
     return failures([*keep, *poison])
+
+
+def _waited_ms(record: Mapping[str, Any], now: int) -> int:
+    """How long nobody took up a wake-up; zero if it was received before."""
+    attributes = record["attributes"]
+    return now - int(attributes["SentTimestamp"]) if attributes["ApproximateReceiveCount"] == "1" else 0

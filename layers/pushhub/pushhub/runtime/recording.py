@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pushhub.runtime.invocation import failures
+from pushhub.cloud.observability import telemetry
+from pushhub.runtime.invocation import behind, failures
 
 if TYPE_CHECKING:
     from pushhub.runtime.hub import Pushhub
     from pushhub.runtime.invocation import LambdaContext
+
+BEHIND_MS = 900_000
+"""How old a change is at most when it becomes a delivery record."""
 
 
 def record_changes(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
@@ -16,6 +20,10 @@ def record_changes(hub: Pushhub, event: dict[str, Any], context: LambdaContext) 
 
     If S3 fails, the error is raised and the stream redelivers the batch; the same batch writes the same objects.
     """
+    behind_ms = behind(event, hub.engine.ports.clock.now())
+    if behind_ms > BEHIND_MS:
+        telemetry.count("RecordsBehind")
+        telemetry.event("records_behind", behind_ms=behind_ms)
     table = event["Records"][0]["eventSourceARN"].split("/")[1]
     hub.engine.records(table).run(event["Records"], table=table)
     hub.engine.cataloguer(table).run(event["Records"], table=table)

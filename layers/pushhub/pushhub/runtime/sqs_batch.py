@@ -12,12 +12,19 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Telemetry
 
 
-def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tuple[list[Received], dict[str, str]]:
+LATE_MS = 120_000
+"""How long orders wait at most for a run that takes them up, where nobody lets them wait on purpose."""
+
+
+def read_orders(
+    event: dict[str, Any], *, now: int, telemetry: Telemetry, late_ms: int | None = None
+) -> tuple[list[Received], dict[str, str]]:
     """The work orders of an SQS event.
 
     Args:
         now: Epoch milliseconds; taken as the time of receipt.
-        telemetry: Notified of poison messages.
+        telemetry: Notified of poison messages, and of orders that come late.
+        late_ms: From when on they do. None: orders wait in that queue on purpose.
 
     Returns:
         The orders, and the messages that are not orders: receipt handles by message id.
@@ -43,6 +50,9 @@ def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tup
             )
             for order in found
         ]
+    if late_ms is not None and (longest := max((each.waited_ms for each in orders), default=0)) > late_ms:
+        telemetry.count("OrdersLate", sum(each.waited_ms > late_ms for each in orders))
+        telemetry.event("orders_late", queue=queue_name(event), longest_ms=longest)
     return orders, poison
 
 

@@ -21,6 +21,7 @@ from pushhub.base.errors import (
     Overdue,
     Overloaded,
     RequestRefused,
+    SearchUnavailable,
     TooLarge,
     TryLater,
     Unauthorized,
@@ -157,7 +158,7 @@ class Dialect(ABC, Generic[CallT]):
         section 11.6.1).
         """
 
-    def no_route(self, path: str) -> NotFound:
+    def no_route(self, path: str) -> RequestRefused:
         """The refusal of a request to a path that no route has, after :meth:`path`."""
         del path
         return NotFound()
@@ -233,7 +234,7 @@ class Api(Generic[UseCasesT_contra, CallT]):
 
     def _handled(self, request: Request) -> Response:
         path = self._dialect.path(request)
-        if request.method == "OPTIONS":
+        if request.method == "OPTIONS" and not self._router.has("OPTIONS", path):
             return _allowing(self._dialect.options(), self._router.allowed(path))
         try:
             route, names = self._router.find(request.method, path)
@@ -273,11 +274,11 @@ class Api(Generic[UseCasesT_contra, CallT]):
         except Exception:
             audit.ended(change, status=None)
             raise
-        made = response.body.get("id") if isinstance(response.body, Mapping) else None
+        created = response.body.get("id") if isinstance(response.body, Mapping) else None
         audit.ended(
             change,
             status=response.status,
-            made=made if isinstance(made, str) else "",
+            created=created if isinstance(created, str) else "",
             after=self._view_after(call) if request.method in ("PUT", "PATCH") else None,
         )
         return response
@@ -309,8 +310,11 @@ class Api(Generic[UseCasesT_contra, CallT]):
 
 
 def _passes(error: Exception) -> bool:
-    """Whether the same request will probably succeed a little later: its time was over, or others wrote first."""
-    return isinstance(error, Overdue | Contended | Conflict) or (isinstance(error, Unavailable) and deadline.is_near)
+    """Whether the same request will probably succeed a little later: its time was over, others wrote first, or what it
+    needs is no part of the hub.
+    """
+    passing = Overdue | Contended | Conflict | SearchUnavailable
+    return isinstance(error, passing) or (isinstance(error, Unavailable) and deadline.is_near)
 
 
 def _allowing(response: Response, methods: Iterable[str]) -> Response:

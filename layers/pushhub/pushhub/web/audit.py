@@ -112,16 +112,17 @@ class Audit:
             },
         )
 
-    def ended(self, change: Change, *, status: int | None, made: str = "", after: Any = None) -> None:
+    def ended(self, change: Change, *, status: int | None, created: str = "", after: Any = None) -> None:
         """Keep how it ended. If that fails, the log has it; the change is not undone.
 
         Args:
             status: The answer's; None if it failed, with an unknown effect.
+            created: Id of what was made; empty if nothing was.
             after: The object's view after the change; None if there is none.
         """
         entry: dict[str, Any] = {"status": status, "after": redacted(after)}
-        if made:
-            entry["made"] = made
+        if created:
+            entry["made"] = created
         try:
             self._append(change, ENDED, entry)
         except Unavailable as error:
@@ -173,8 +174,8 @@ def _field(name: str, value: Any, *, hidden: bool) -> Any:
     if name == "headers" and isinstance(value, Mapping):
         texts = {str(key): each if isinstance(each, str) else MASK for key, each in value.items()}
         return masked_headers(texts)
-    # A parameter's or a header's own name is beside its value.
-    return _redacted(value, hidden=hidden or name in ("value", "values") or named_like_a_secret(name))
+    # A parameter's or a header's own name is beside its value, and the URL of a source has a token.
+    return _redacted(value, hidden=hidden or name in ("value", "values", "ingestUrl") or named_like_a_secret(name))
 
 
 def _content(body: bytes) -> Any:

@@ -52,6 +52,7 @@ class Request:
         path: Decoded.
         query: Decoded; if a name occurs twice, the first value.
         pairs: Names and values of the query as they were sent, in order.
+        raw_query: The query as it was sent, without the question mark.
         headers: Names in lower case.
         body: The exact bytes; empty for methods whose body has no meaning (some clients send one anyway).
         source_ip: The caller's address.
@@ -61,6 +62,7 @@ class Request:
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     pairs: Sequence[tuple[str, str]] = ()
+    raw_query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     source_ip: str = ""
@@ -107,6 +109,7 @@ def request_from_event(event: Mapping[str, Any]) -> Request:
         path=_path(event.get("rawPath") or "/", context.get("stage") or "$default"),
         query=dict(reversed(pairs)),
         pairs=pairs,
+        raw_query=event.get("rawQueryString") or "",
         headers=headers,
         body=b"" if method in WITHOUT_BODY else _body(event, headers.get("content-length", "")),
         source_ip=context["http"].get("sourceIp", ""),
@@ -247,6 +250,14 @@ class Router(Generic[Handler]):
     @staticmethod
     def _allowed(methods: Mapping[str, Handler]) -> set[str]:
         return {*methods, "OPTIONS", *({"HEAD"} if "GET" in methods else ())}
+
+    def has(self, method: str, path: str) -> bool:
+        """Whether a path has a handler of its own for a method.
+
+        Raises:
+            NotFound: No such path.
+        """
+        return method in self._match(path)[0]
 
     def _match(self, path: str) -> tuple[dict[str, Handler], dict[str, str]]:
         segments = tuple(path.split("/"))

@@ -163,9 +163,9 @@ class Site:
         try:
             request = request_from_event(event)
         except Invalid as error:
-            return self._told(400, str(error))
+            return self._plain(400, str(error))
         if request.method not in METHODS:
-            return self._told(405, "Method not allowed", Allow=", ".join(METHODS))
+            return self._plain(405, "Method not allowed", Allow=", ".join(METHODS))
         path = request.path.rstrip("/")
         below = path.removeprefix(f"{self._path}/p/")
         framed = self._framed(below) if below != path else None
@@ -173,7 +173,7 @@ class Site:
         if framed is not None:
             file = self._page_in_frame(below, framed)
         if file is None:
-            return self._told(404, "Not found")
+            return self._plain(404, "Not found")
         compressed = accepts_gzip(request) and file.compressed is not file.plain
         tag = file.tag(compressed=compressed)
         headers = {**self._headers(file.content_type), "Cache-Control": file.cached, "ETag": tag}
@@ -192,7 +192,7 @@ class Site:
         known = f'<meta name="pushhub-frame" content="{escape(name)}" data-origins="{origins}">'
         return _File.of(PAGE, self._source.replace(b"{frame}", known.encode()), ASK_EACH_TIME)
 
-    def _told(self, status: int, message: str, **more: str) -> dict[str, Any]:
+    def _plain(self, status: int, message: str, **more: str) -> dict[str, Any]:
         headers = {**self._headers(TYPES[".txt"]), "Cache-Control": "no-store", **more}
         return _response(status, headers, f"{message}\n".encode())
 

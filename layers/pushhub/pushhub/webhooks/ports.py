@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.errors import HubError
 
@@ -24,15 +24,29 @@ class UidTaken(HubError):
     """Another object of the same owner has that uid."""
 
 
+class Scripts(Protocol):
+    """Runs strangers' code, somewhere where it can do no harm."""
+
+    def run(self, request: Mapping[str, object]) -> Mapping[str, Any]:
+        """Run code: a request and its result are those of :meth:`pushhub.scripting.sandbox.Sandbox.run`."""
+        ...
+
+
 class ReadApplications(Protocol):
-    """Applications by their ids."""
+    """Applications by their ids. Sources are applications, too; only the uids of each kind are apart."""
 
     def application(self, project_id: str, name: str) -> Application | None:
-        """The application with that id or uid, or None."""
+        """The application with that id or uid, or the source or stream with that id; None for none."""
+
+    def stream(self, project_id: str, name: str) -> Application | None:
+        """The stream with that id or uid, or None."""
 
 
 class Applications(ReadApplications, Protocol):
     """Applications of projects."""
+
+    def source(self, project_id: str, name: str) -> Application | None:
+        """The source with that id or uid, or None."""
 
     def applications(self, project_id: str, span: KeyRange) -> Iterator[Application]:
         """The applications with ids in a span, in its direction, read page by page on demand."""
@@ -46,7 +60,10 @@ class Applications(ReadApplications, Protocol):
         """
 
     def delete_application(self, application: Application) -> bool:
-        """Delete an application and free its uid; returns whether it existed."""
+        """Delete an application and free its uid; returns whether it existed.
+
+        Its endpoints are deleted before it, as by :meth:`Endpoints.delete_endpoint`: their secrets are gone, too.
+        """
 
 
 class ReadEndpoints(Protocol):

@@ -13,7 +13,16 @@ from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.queue import Attachment, PushSettings, Queue, Subscriber, internal_queue
 from pushhub.engine.projects.copies import Changes, Copies
-from pushhub.webhooks.model.internal_queues import CONSENT_QUEUE, CONSENT_SCHEME, CONSENT_UID, PROTOCOL, queue_uid
+from pushhub.webhooks.model.internal_queues import (
+    CONSENT_QUEUE,
+    CONSENT_SCHEME,
+    CONSENT_UID,
+    PROTOCOL,
+    READER_SCHEME,
+    READERS_QUEUE,
+    READERS_UID,
+    queue_uid,
+)
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
@@ -56,6 +65,14 @@ _QUESTIONS = PushSettings(
 )
 
 
+READER = "reader"
+"""Id of the only subscriber of the queue of readers."""
+
+_READERS = PushSettings(
+    subscribers=(Subscriber(subscriber_id=READER, name=READER, url=f"{READER_SCHEME}:", timeout_s=TIMEOUT_S),),
+    retry=SCHEDULES["svix"],
+)
+
 ENDPOINT: Attachment[Endpoint] = Attachment()
 """The endpoint that a subscriber is."""
 
@@ -73,7 +90,7 @@ def subscriber_of(endpoint: Endpoint, application: Application) -> Subscriber:
     return Subscriber(
         subscriber_id=endpoint.endpoint_id,
         name=endpoint.uid or endpoint.endpoint_id,
-        url=f"{PROTOCOL}:{endpoint.fields.url}",
+        url=f"{PROTOCOL if endpoint.reads is None else READER_SCHEME}:{endpoint.fields.url}",
         timeout_s=TIMEOUT_S,
         limits=Limits(rate_per_s=min(rates)) if rates else None,
         disabled=not endpoint.active,
@@ -97,6 +114,8 @@ class WebhooksQueues(Component):
         """The queue, or None when its application was deleted."""
         if name == CONSENT_QUEUE:
             return internal_queue(project_id, name, CONSENT_UID, _QUESTIONS)
+        if name == READERS_QUEUE:
+            return internal_queue(project_id, name, READERS_UID, _READERS)
         app_id = name.partition("/")[2]
 
         def read() -> Application | None:

@@ -14,7 +14,7 @@ from pushhub.engine.protocol import OwnIds
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
-from pushhub.webhooks.model.internal_queues import CONSENT_SCHEME, PROTOCOL, queue_of, queue_uid
+from pushhub.webhooks.model.internal_queues import CONSENT_SCHEME, PROTOCOL, READER_SCHEME, queue_of, queue_uid
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -27,31 +27,46 @@ if TYPE_CHECKING:
     from pushhub.webhooks.api.api import WebhooksApi
     from pushhub.webhooks.api.dialect import WebhooksDialect
     from pushhub.webhooks.applications.applications import WebhooksApplications
+    from pushhub.webhooks.applications.connectors import Connectors, ConnectorStore
     from pushhub.webhooks.applications.event_types import WebhooksEventTypes
+    from pushhub.webhooks.applications.integrations import AppIntegrations, AppIntegrationStore
     from pushhub.webhooks.applications.portal import Portal, PortalFrames, PortalTokens
+    from pushhub.webhooks.endpoints.autoconfigs import Autoconfigs, AutoconfigStore
     from pushhub.webhooks.endpoints.consent import ConsentTarget
+    from pushhub.webhooks.endpoints.destinations import Destinations
     from pushhub.webhooks.endpoints.disabling import WebhooksDisabling
     from pushhub.webhooks.endpoints.endpoints import WebhooksEndpoints
     from pushhub.webhooks.endpoints.gates import EndpointGates
     from pushhub.webhooks.endpoints.signature_defaults import SignatureDefaults
     from pushhub.webhooks.endpoints.signatures import EndpointSignatures
+    from pushhub.webhooks.endpoints.transformations import Transformations
+    from pushhub.webhooks.messages.consumers import ConsumerStore, PollingConsumers
+    from pushhub.webhooks.messages.consuming import ApplicationTakesIn
     from pushhub.webhooks.messages.idempotency import Repeats
     from pushhub.webhooks.messages.intake import WebhooksIntake
     from pushhub.webhooks.messages.listing import Listing
     from pushhub.webhooks.messages.messages import WebhooksMessages
     from pushhub.webhooks.messages.named_fields import WebhooksFields
-    from pushhub.webhooks.messages.poller import Places
+    from pushhub.webhooks.messages.poller import Places, WebhooksPoller
     from pushhub.webhooks.messages.ports import AttemptLog, IdempotencyKeys, MessageLog
     from pushhub.webhooks.messages.posting import WebhooksPosting
     from pushhub.webhooks.messages.search import WebhooksFinder
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.operational.operational import Operational, ToldCounts
-    from pushhub.webhooks.ports import Applications, Endpoints, EventTypes, RequestKey
+    from pushhub.webhooks.ports import Applications, Endpoints, EventTypes, RequestKey, Scripts
     from pushhub.webhooks.queues import WebhooksQueues
     from pushhub.webhooks.resending.tasks import TaskRuns, Tasks, TaskStore
     from pushhub.webhooks.sending.target import WebhookTarget
+    from pushhub.webhooks.sources.arrivals import ArrivalCounts, Arrivals
+    from pushhub.webhooks.sources.sources import WebhooksSources
     from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
+    from pushhub.webhooks.streams.events import StreamEvents
+    from pushhub.webhooks.streams.kicks import Kicks
+    from pushhub.webhooks.streams.log import StreamLog
+    from pushhub.webhooks.streams.reading import Readers, ReaderTarget
+    from pushhub.webhooks.streams.sinks import StreamSinks
+    from pushhub.webhooks.streams.streams import WebhooksStreams
 
 
 WEBHOOKS_TABLE = text("WEBHOOKS_TABLE")
@@ -59,6 +74,12 @@ IDEMPOTENCY_HOURS = number("IDEMPOTENCY_HOURS", least=1, most=336)
 """Hours for which a request is recognized by its idempotency key."""
 WAKE_FUNCTION = text("WAKE_FUNCTION")
 """The function that works on background tasks. It does not have this setting itself: that would be a circle."""
+TRANSFORM_FUNCTION = text("TRANSFORM_FUNCTION")
+"""The function that runs the code of endpoints."""
+
+
+PATHS = ("/api/v1/", "/ingest/api/v1/", "/ingest/in/")
+"""Beginnings of the paths of the API: Svix's, those of its ingest, and the URLs of sources."""
 
 
 class AwsWebhooksPorts:
@@ -114,6 +135,27 @@ class AwsWebhooksPorts:
         return DynamoDBPortalFrames(*self._table)
 
     @cached_property
+    def integration_store(self) -> AppIntegrationStore:
+        """Integrations, on DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_integrations import DynamoDBAppIntegrations
+
+        return DynamoDBAppIntegrations(*self._table)
+
+    @cached_property
+    def connector_store(self) -> ConnectorStore:
+        """Connectors, on DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_connectors import DynamoDBConnectors
+
+        return DynamoDBConnectors(*self._table)
+
+    @cached_property
+    def autoconfig_store(self) -> AutoconfigStore:
+        """Autoconfigurations, on DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_autoconfigs import DynamoDBAutoconfigs
+
+        return DynamoDBAutoconfigs(*self._table)
+
+    @cached_property
     def task_store(self) -> TaskStore:
         """Background tasks, on DynamoDB."""
         from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks
@@ -127,6 +169,13 @@ class AwsWebhooksPorts:
 
         return LambdaTaskRuns(self._aws.clients, self._aws.settings.get(WAKE_FUNCTION, ""))
 
+    @property
+    def scripts(self) -> Scripts:
+        """Runs the code of endpoints, on Lambda."""
+        from pushhub.webhooks.store.lambda_scripts import LambdaScripts
+
+        return LambdaScripts(self._aws.clients, self._aws.settings[TRANSFORM_FUNCTION])
+
     @cached_property
     def told_counts(self) -> ToldCounts:
         """Counts of operational events sent, on DynamoDB."""
@@ -135,11 +184,32 @@ class AwsWebhooksPorts:
         return DynamoDBToldCounts(*self._table)
 
     @cached_property
+    def arrival_counts(self) -> ArrivalCounts:
+        """Counts of what sources have turned away, on DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_arrivals import DynamoDBArrivalCounts
+
+        return DynamoDBArrivalCounts(*self._table)
+
+    @cached_property
     def places(self) -> Places:
         """Places of consumers, on DynamoDB."""
         from pushhub.webhooks.store.dynamodb_places import DynamoDBPlaces
 
         return DynamoDBPlaces(*self._table)
+
+    @cached_property
+    def consumers(self) -> ConsumerStore:
+        """Consumers of polling endpoints, on DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_consumers import DynamoDBConsumers
+
+        return DynamoDBConsumers(*self._table)
+
+    @cached_property
+    def readers(self) -> Readers:
+        """Where the sinks of streams are, on DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_readers import DynamoDBReaders
+
+        return DynamoDBReaders(*self._table)
 
     @cached_property
     def end_notes(self) -> EndNotes:
@@ -190,9 +260,9 @@ class Webhooks:
     aws_ports = AwsWebhooksPorts
     settings: ClassVar[dict[str, tuple[EnvironmentSetting[Any], ...]]] = {
         "ingest": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS),
-        "control": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS, WAKE_FUNCTION),
-        "push": (WEBHOOKS_TABLE,),
-        "poll": (WEBHOOKS_TABLE,),
+        "control": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS, WAKE_FUNCTION, TRANSFORM_FUNCTION),
+        "push": (WEBHOOKS_TABLE, TRANSFORM_FUNCTION),
+        "poll": (WEBHOOKS_TABLE, TRANSFORM_FUNCTION),
         "wake": (WEBHOOKS_TABLE,),
     }
 
@@ -224,6 +294,9 @@ class Webhooks:
                 TargetOffer((PROTOCOL,), self._target, self._scope, public=False),
                 # Endpoints are asked at HTTP URLs only.
                 TargetOffer((CONSENT_SCHEME,), self._consent_target, Scope.PUBLIC, public=False),
+                TargetOffer((READER_SCHEME,), self._reader_target, self._scope, public=False),
+                # Nothing is ever pushed to a poller.
+                TargetOffer(("poller",), self._reader_target, Scope.PUBLIC, public=False, headers=False),
             ),
             queue_source=self._queues,
             finder=self._finder,
@@ -233,10 +306,9 @@ class Webhooks:
             ticks=(lambda: self.tasks, lambda: self.certificate_ends, lambda: self.signature_ends),
             end_notes=lambda: self.ports.scheme_end_notes,
             project_work=(lambda: self.tasks,),
-            # Clients also have routes for Svix Ingest. They do not exist here, and clients get an error in a format
-            # they can read.
-            apis={"/api/v1/": lambda: self.api, "/ingest/api/v1/": lambda: self.api},
-            producer_apis={"/api/v1/": lambda: self.posting_api},
+            apis=dict.fromkeys(PATHS, lambda: self.api),
+            producer_apis=dict.fromkeys(PATHS, lambda: self.posting_api),
+            takes_in={"applications": lambda: self.takes_in},
         )
 
     @cached_property
@@ -332,6 +404,30 @@ class Webhooks:
         return Ends(notes=self.ports.scheme_end_notes, find=found.find, clock=self._outside.clock)
 
     @cached_property
+    def _destinations(self) -> Destinations:
+        from pushhub.webhooks.endpoints.destinations import Destinations
+
+        return Destinations(
+            endpoints=self.endpoints,
+            credentials=self._engine.credentials,
+            external_ids=self._engine.external_ids,
+        )
+
+    @cached_property
+    def _transformations(self) -> Transformations:
+        from pushhub.webhooks.endpoints.transformations import Transformations
+
+        outside = self._outside
+        return Transformations(
+            endpoints=self.endpoints,
+            scripts=self.ports.scripts,
+            vault=outside.vault,
+            credentials=self._engine.credentials,
+            within=self._engine.targets.within,
+            clock=outside.clock,
+        )
+
+    @cached_property
     def gates(self) -> EndpointGates:
         """What the receivers of endpoints demand."""
         from pushhub.webhooks.endpoints.gates import EndpointGates
@@ -374,6 +470,33 @@ class Webhooks:
         from pushhub.webhooks.applications.portal import Portal
 
         return Portal(tokens=self.ports.portal_tokens, frames=self.ports.portal_frames, clock=self._outside.clock)
+
+    @cached_property
+    def integrations(self) -> AppIntegrations:
+        """Integrations, each with a key to its application."""
+        from pushhub.webhooks.applications.integrations import AppIntegrations
+
+        return AppIntegrations(store=self.ports.integration_store, portal=self.portal, clock=self._outside.clock)
+
+    @cached_property
+    def connectors(self) -> Connectors:
+        """Connectors, templates of transformations."""
+        from pushhub.webhooks.applications.connectors import Connectors
+
+        return Connectors(store=self.ports.connector_store, clock=self._outside.clock)
+
+    @cached_property
+    def autoconfigs(self) -> Autoconfigs:
+        """Autoconfigurations, each with a key that sets up one endpoint."""
+        from pushhub.webhooks.endpoints.autoconfigs import Autoconfigs
+
+        return Autoconfigs(
+            store=self.ports.autoconfig_store,
+            portal=self.portal,
+            endpoints=self.endpoints,
+            base_url=self._outside.base_url,
+            clock=self._outside.clock,
+        )
 
     @cached_property
     def listing(self) -> Listing:
@@ -421,9 +544,9 @@ class Webhooks:
         def counting() -> Counting:
             return Counting(next_app=self.applications.next_after, log=log, clock=clock)
 
-        def note_id(project_id: str, key: RequestKey, made: str) -> str:
+        def note_id(project_id: str, key: RequestKey, new_id: str) -> str:
             # The function that works on tasks answers no requests, and has no setting for how long they are known.
-            return self.repeats.task(project_id, key, made)
+            return self.repeats.task(project_id, key, new_id)
 
         return Tasks(
             store=ports.task_store,
@@ -471,6 +594,114 @@ class Webhooks:
             log=self.listing,
             repeats=self.repeats,
             quotas=lambda: self._engine.quotas,
+        )
+
+    @cached_property
+    def takes_in(self) -> ApplicationTakesIn:
+        """Takes in what the hub consumes for applications."""
+        from pushhub.webhooks.messages.consuming import ApplicationTakesIn
+
+        return ApplicationTakesIn(applications=self.applications, posting=self.posting, projects=self._outside.config)
+
+    @cached_property
+    def sources(self) -> WebhooksSources:
+        """Sources."""
+        from pushhub.webhooks.sources.sources import WebhooksSources
+
+        outside = self._outside
+        return WebhooksSources(
+            store=self.ports.applications,
+            notes=self._engine.change_notes,
+            vault=outside.vault,
+            base_url=outside.base_url,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def streams(self) -> WebhooksStreams:
+        """Streams."""
+        from pushhub.webhooks.streams.streams import WebhooksStreams
+
+        return WebhooksStreams(
+            store=self.ports.applications, notes=self._engine.change_notes, clock=self._outside.clock
+        )
+
+    @cached_property
+    def stream_events(self) -> StreamEvents:
+        """Accepts events of streams."""
+        from pushhub.webhooks.streams.events import StreamEvents
+
+        return StreamEvents(
+            streams=self.streams,
+            recipients=self.posting.recipients,
+            intake=self.intake,
+            quotas=lambda: self._engine.quotas,
+            kicks=lambda: self._kicks,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def _kicks(self) -> Kicks:
+        from pushhub.webhooks.streams.kicks import Kicks
+
+        outside = self._outside
+        return Kicks(accept=self._engine.accept, messages=outside.messages, clock=outside.clock)
+
+    @cached_property
+    def _stream_log(self) -> StreamLog:
+        from pushhub.webhooks.streams.log import StreamLog
+
+        return StreamLog(
+            messages=self._outside.messages,
+            lines=self.listing,
+            bodies=self.ports.webhook_bodies,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def _stream_sinks(self) -> StreamSinks:
+        from pushhub.webhooks.streams.sinks import StreamSinks
+
+        return StreamSinks(
+            endpoints=self.endpoints,
+            readers=self.ports.readers,
+            kicks=self._kicks,
+            log=self._stream_log,
+            credentials=self._engine.credentials,
+            external_ids=self._engine.external_ids,
+            clock=self._outside.clock,
+        )
+
+    def _reader_target(self) -> ReaderTarget:
+        from pushhub.webhooks.streams.forms import BatchForms
+        from pushhub.webhooks.streams.reading import ReaderTarget
+
+        return ReaderTarget(
+            applications=self.ports.applications,
+            endpoints=self.ports.endpoints,
+            readers=self.ports.readers,
+            log=self._stream_log,
+            credentials=self._engine.credentials,
+            forms=BatchForms(vault=self._outside.vault, scripts=lambda: self.ports.scripts),
+            targets=lambda: self._engine.targets,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def arrivals(self) -> Arrivals:
+        """Takes in what comes to sources."""
+        from pushhub.webhooks.sources.arrivals import Arrivals
+
+        outside = self._outside
+        return Arrivals(
+            applications=self.ports.applications,
+            projects=outside.config,
+            vault=lambda: outside.vault,
+            posting=self.posting,
+            counts=self.ports.arrival_counts,
+            sender=lambda: outside.sender,
+            telemetry=outside.telemetry,
+            clock=outside.clock,
         )
 
     @cached_property
@@ -531,12 +762,17 @@ class Webhooks:
     def posting_api(self) -> Api[Any, Any]:
         """The part of the API that producers call."""
         from pushhub.web.api import Api
-        from pushhub.webhooks.api.posting import ROUTES
+        from pushhub.webhooks.api import arrivals, posting
         from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
 
-        clock = self._outside.clock
-        use_cases = WebhooksPostingUseCases(clock=clock, posting=self.posting, messages=self.messages)
-        return Api(routes=ROUTES, use_cases=use_cases, dialect=self.dialect)
+        use_cases = WebhooksPostingUseCases(
+            clock=self._outside.clock,
+            posting=self.posting,
+            messages=self.messages,
+            arrivals=lambda: self.arrivals,
+            base_url=self._outside.base_url,
+        )
+        return Api(routes=(*posting.ROUTES, *arrivals.ROUTES), use_cases=use_cases, dialect=self.dialect)
 
     @cached_property
     def api(self) -> WebhooksApi:
@@ -548,7 +784,6 @@ class Webhooks:
         from pushhub.webhooks.endpoints.health import WebhooksHealth
         from pushhub.webhooks.messages.attempts import WebhooksAttempts
         from pushhub.webhooks.messages.examples import WebhooksExamples
-        from pushhub.webhooks.messages.poller import WebhooksPoller
         from pushhub.webhooks.resending.resending import WebhooksResending
 
         ports, outside = self.ports, self._outside
@@ -556,7 +791,9 @@ class Webhooks:
             clock=outside.clock,
             applications=self.applications,
             endpoints=self.endpoints,
+            destinations=lambda: self._destinations,
             gates=lambda: self.gates,
+            transformations=lambda: self._transformations,
             signatures=lambda: self.signatures,
             signature_defaults=lambda: self.signature_defaults,
             event_types=self.event_types,
@@ -596,20 +833,44 @@ class Webhooks:
             ),
             repeats=self.repeats,
             portal=self.portal,
-            environments=Environments(event_types=self.event_types, clock=outside.clock),
+            integrations=lambda: self.integrations,
+            autoconfigs=lambda: self.autoconfigs,
+            connectors=lambda: self.connectors,
+            environments=Environments(
+                event_types=self.event_types, connectors=lambda: self.connectors, clock=outside.clock
+            ),
             operational=self.operational,
             tasks=self.tasks,
-            poller=WebhooksPoller(
-                applications=ports.applications,
-                endpoints=ports.endpoints,
-                log=self.listing,
-                places=ports.places,
-                flags_for=self.event_types.flags_for,
-                clock=outside.clock,
-            ),
+            poller=self._poller,
+            consumers=lambda: self._consumers,
+            arrivals=lambda: self.arrivals,
+            sources=lambda: self.sources,
+            streams=lambda: self.streams,
+            stream_events=lambda: self.stream_events,
+            sinks=lambda: self._stream_sinks,
             base_url=outside.base_url,
         )
         return WebhooksApi(use_cases=use_cases, dialect=self.dialect, warnings=Misspelt(self.description))
+
+    @cached_property
+    def _poller(self) -> WebhooksPoller:
+        from pushhub.webhooks.messages.poller import WebhooksPoller
+
+        ports = self.ports
+        return WebhooksPoller(
+            applications=ports.applications,
+            endpoints=ports.endpoints,
+            log=self.listing,
+            places=ports.places,
+            flags_for=self.event_types.flags_for,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def _consumers(self) -> PollingConsumers:
+        from pushhub.webhooks.messages.consumers import PollingConsumers
+
+        return PollingConsumers(poller=self._poller, store=self.ports.consumers, clock=self._outside.clock)
 
     def _hurry(self, endpoint: Endpoint) -> None:
         key = endpoint.project, queue_uid(endpoint.app_id), endpoint.endpoint_id
@@ -665,7 +926,11 @@ class Webhooks:
             projects=outside.config,
             credentials=self._engine.credentials,
             requests=SignedRequests(
-                projects=outside.config, vault=outside.vault, base_url=outside.base_url, clock=outside.clock
+                projects=outside.config,
+                vault=outside.vault,
+                scripts=lambda: ports.scripts,
+                base_url=outside.base_url,
+                clock=outside.clock,
             ),
             attempts=AttemptGroups(log=ports.attempt_log, clock=outside.clock),
             sending=self._engine.gate_sending,

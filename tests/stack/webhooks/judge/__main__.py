@@ -17,12 +17,14 @@ SIDE_BY_SIDE = 6
 """Checks mostly wait."""
 
 
-def checks(prefix: str) -> Iterator[Check]:
-    """Those whose names begin so and that this client can make, from all modules of this package."""
+def checks(prefixes: str) -> Iterator[Check]:
+    """Those whose names begin with one of these, separated by commas, and that this client can make, from all modules
+    of this package.
+    """
     for module in pkgutil.iter_modules(judge.__path__):
         if module.name != "__main__":
             for name, check in vars(importlib.import_module(f"{judge.__name__}.{module.name}")).items():
-                if name.startswith(prefix) and not (OLD and getattr(check, "today", False)):
+                if name.startswith(tuple(prefixes.split(","))) and not (OLD and getattr(check, "today", False)):
                     yield check
 
 

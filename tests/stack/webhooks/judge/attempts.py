@@ -20,12 +20,10 @@ def check_32_a_failed_attempt_is_made_again_after_five_seconds(stage: Stage) -> 
     endpoint, inbox = stage.endpoint(app, Answer(status=500))
     message = stage.post(app)
     inbox.one()
-    waiting = stage.attempted(app, endpoint, message, SENDING)
-    (attempt,) = stage.attempts(app, message)
-    wait = (waiting.next_attempt - attempt.timestamp).total_seconds()
-    assert 3.9 <= wait <= 6.5 + attempt.response_duration_ms / 1000, wait
     inbox.of(message.id, 2)
-    stage.attempts(app, message, 2)
+    second, first, *_ = stage.attempts(app, message, 2)
+    # That it is no more than a fifth later: timed.py, where the clock can be turned.
+    assert (second.timestamp - first.timestamp).total_seconds() >= 3.9
 
     def later() -> float | None:
         shown = stage.attempted(app, endpoint, message, SENDING).next_attempt

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,18 +25,9 @@ from tests.stack.webhooks.judge.stage import (
 )
 
 MISSING = (
-    ("GET", "/stream"),
-    ("POST", "/stream"),
-    ("GET", "/connector"),
-    ("POST", "/connector"),
-    ("GET", "/app/{}/integration"),
-    ("POST", "/app/{}/integration"),
-    ("GET", "/app/{}/destination"),
-    ("POST", "/app/{}/autoconfig"),
-    ("GET", "/app/{}/endpoint/{}/transformation"),
-    ("PATCH", "/app/{}/endpoint/{}/transformation"),
+    ("GET", "/app/{}/integration/i/key"),
+    ("POST", "/app/{}/destination/d/force-retry"),
     ("PUT", "/app/{}/endpoint/{}/auto-config"),
-    ("POST", "/auth/stream-logout"),
 )
 
 
@@ -114,6 +104,85 @@ def check_43_portal_tokens_are_revoked(stage: Stage) -> None:
     refused(403, stage.svix.authentication.logout)
 
 
+def check_44_an_integration_has_a_key_of_its_own(stage: Stage) -> None:
+    app, neighbour = stage.app(), stage.app()
+    calls = stage.svix.integration
+    made = calls.create(app.id, models.IntegrationIn(name="Order desk"))
+    assert made.id.startswith("integ_")
+    assert calls.get(app.id, made.id).name == "Order desk"
+    assert calls.update(app.id, made.id, models.IntegrationUpdate(name="Desk")).name == "Desk"
+    assert [each.id for each in calls.list(app.id).data] == [made.id]
+    key = calls.rotate_key(app.id, made.id).key
+    desk = stage.client(key)
+    endpoint = desk.endpoint.create(app.id, EndpointIn(url=stage.receiver.inbox().url))
+    assert desk.endpoint.get(app.id, endpoint.id).id == endpoint.id
+    refused(404, desk.endpoint.list, neighbour.id)
+    refused(403, desk.integration.rotate_key, app.id, made.id)
+    newer = stage.client(calls.rotate_key(app.id, made.id).key)
+    refused(401, desk.endpoint.list, app.id)
+    newer.endpoint.list(app.id)
+    calls.delete(app.id, made.id)
+    refused(401, newer.endpoint.list, app.id)
+    refused(404, calls.get, app.id, made.id)
+
+
+@today
+def check_45_a_consumer_sets_up_its_endpoint_with_nothing_but_a_token(stage: Stage) -> None:
+    from svix.autoconfig import AutoConfig  # noqa: PLC0415 (older clients have none)
+
+    app, inbox = stage.app(), stage.receiver.inbox()
+    calls = stage.svix.autoconfig_subscription
+    made = calls.create(app.id, models.CreateAutoConfigSubscriptionIn())
+    consumer = AutoConfig(made.token, EndpointIn(url=inbox.url))
+    endpoint = consumer.subscribe()
+    assert stage.svix.endpoint.get(app.id, endpoint.id).url == inbox.url
+    stage.post(app)
+    delivered = inbox.one()
+    consumer.verify(delivered.body, delivered.headers)
+    # Again, at another URL, it is the same endpoint
+    other = stage.receiver.inbox()
+    assert AutoConfig(made.token, EndpointIn(url=other.url)).subscribe().id == endpoint.id
+    # With a new token, what comes is verified by its secret, and for a day by the one before
+    rotated = calls.rotate(app.id, made.id, models.RotateSubscriptionIn2())
+    newer = AutoConfig(rotated.token, EndpointIn(url=other.url))
+    refused(401, consumer.subscribe)
+    assert newer.subscribe().id == endpoint.id
+    stage.post(app)
+    delivered = other.one()
+    newer.verify(delivered.body, delivered.headers)
+    consumer.verify(delivered.body, delivered.headers)
+    calls.delete(app.id, made.id)
+    refused(401, newer.subscribe)
+
+
+@today
+def check_45_a_consumer_sets_up_a_polling_endpoint_and_reads_it(stage: Stage) -> None:
+    from svix.autoconfig import AutoConfigConsumer  # noqa: PLC0415 (older clients have none)
+
+    app = stage.app()
+    calls = stage.svix.autoconfig_subscription
+    made = calls.create(app.id, models.CreateAutoConfigSubscriptionIn())
+    consumer = AutoConfigConsumer(made.token, models.SinkInCommon(metadata={"team": "orders"}))
+    destination = consumer.subscribe()
+    assert (value(destination.type), destination.metadata) == ("pollingEndpoint", {"team": "orders"})
+    posted = [stage.post(app, payload={"n": number}).id for number in range(3)]
+    given = until(lambda: consumer.receive("worker").data or None, "what a consumer is given")
+    consumer.commit("worker", given[0].offset)
+    # Another process of that name, which was not told the destination's id, goes on behind what is acknowledged
+    again, read = AutoConfigConsumer(made.token, models.SinkInCommon()), [given[0].id]
+
+    def rest() -> bool | None:
+        found = again.receive("worker").data
+        if found:
+            again.commit("worker", found[-1].offset)
+        read.extend(each.id for each in found)
+        return len(read) >= len(posted) or None
+
+    until(rest, "the rest of what was posted")
+    assert read == posted
+    assert again.receive("worker").done
+
+
 def operational(stage: Stage) -> tuple[str, str, Inbox]:
     """A new operational endpoint: its id, secret and deliveries."""
     inbox = stage.receiver.inbox()
@@ -187,18 +256,13 @@ def check_44_operational_endpoints_are_a_resource(stage: Stage) -> None:
     assert stage.raw("GET", f"/app/{made.id}").status == 404
 
 
-def check_48_what_is_missing_says_so_at_once(stage: Stage) -> None:
+def check_48_what_is_missing_says_so(stage: Stage) -> None:
     app = stage.app()
     for method, path in MISSING:
-        began = time.monotonic()
         answer = stage.raw(method, path.format(app.id, "ep_x"), {} if method != "GET" else None)
-        assert answer.status == 404, (method, path, answer.status)
+        assert answer.status in (404, 501), (method, path, answer.status)
         assert answer.json["code"]
         assert answer.json["detail"]
-        assert time.monotonic() - began < 20
-    refused(404, stage.svix.connector.list)
-    refused(404, stage.svix.integration.list, app.id)
-    refused(404, stage.svix.ingest.source.list)
 
 
 def check_52_replay_missing_delivers_what_was_never_sent(stage: Stage) -> None:
@@ -278,5 +342,112 @@ def check_52_messages_are_polled(stage: Stage) -> None:
     assert stage.raw("GET", f"{consumer}?iterator={place}").json["data"] == []
     moved = stage.raw("POST", f"{consumer}/seek", {"after": (posted_at - timedelta(seconds=5)).isoformat()})
     assert isinstance(moved.json["iterator"], str)
-    assert [each["id"] for each in stage.raw("GET", consumer).json["data"]] == posted
-    assert [each["id"] for each in stage.raw("GET", consumer).json["data"]] == posted, "until it is acknowledged"
+    again = [each["id"] for each in stage.raw("GET", consumer).json["data"]]
+    assert set(again) == set(posted), f"{again} of {posted}"
+    assert [each["id"] for each in stage.raw("GET", consumer).json["data"]] == again, "until it is acknowledged"
+
+
+@today
+def check_84_destinations_on_aws_are_made_changed_and_deleted(stage: Stage) -> None:
+    # Given an application, and what a role of its owner has to demand
+    app = stage.app()
+    demanded = stage.raw("GET", f"/app/{app.id}/external-id").json["externalId"]
+    role = "arn:aws:iam::111122223333:role/hub"
+    configs: dict[str, dict[str, str]] = {
+        "sqs": {"queueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/orders"},
+        "sns": {"topicArn": "arn:aws:sns:eu-west-1:111122223333:orders"},
+        "eventBridge": {"eventBusName": "orders"},
+    }
+    for kind, config in configs.items():
+        given: Any = {"type": kind, "uid": kind, "config": {**config, "region": "eu-west-1", "roleArn": role}}
+        # When the client makes, reads, changes and replaces one of each type
+        made = stage.svix.destination.create(app.id, models.DestinationIn.model_validate(given))
+        shown = stage.svix.destination.get(app.id, kind)
+        assert (shown.id, value(shown.status), shown.config.external_id) == (made.id, "enabled", demanded)
+        change: Any = {"type": kind, "metadata": {"a": "b"}, "status": "disabled", "config": {}}
+        changed = stage.svix.destination.patch(app.id, made.id, models.DestinationPatch.model_validate(change))
+        assert (value(changed.status), changed.metadata, changed.config) == ("disabled", {"a": "b"}, shown.config)
+        again = stage.svix.destination.upsert(app.id, kind, models.DestinationIn.model_validate(given))
+        assert (again.id, value(again.status), again.metadata) == (made.id, "enabled", {})
+        assert stage.svix.destination.transformation.get(app.id, kind).enabled is False
+        rotated = stage.svix.destination.rotate_secret(app.id, kind, models.EndpointSecretRotateIn())
+        assert rotated.key.startswith("whsec_")
+    assert {each.type for each in stage.svix.destination.list(app.id).data} == {*configs}
+    for kind in configs:
+        stage.svix.destination.delete(app.id, kind)
+    assert stage.svix.destination.list(app.id).data == []
+    # Then a type that the hub has not is named
+    other: Any = {"type": "snowflake", "config": {}}
+    answer = stage.raw("POST", f"/app/{app.id}/destination", other)
+    assert (answer.status, answer.json["code"]) == (501, "not_implemented")
+    assert "snowflake" in answer.json["detail"]
+
+
+@today
+def check_55_a_transformation_changes_what_is_signed_and_sent(stage: Stage) -> None:
+    from svix.models import EndpointTransformationPatch  # noqa: PLC0415
+
+    # Given an endpoint to which the client gives code
+    app = stage.app()
+    endpoint, inbox = stage.endpoint(app)
+    transformation = stage.svix.endpoint.transformation
+    assert not transformation.get(app.id, endpoint.id).enabled
+    code = "function handler(webhook) { webhook.payload.by = webhook.env.KEY; return webhook }"
+    given = EndpointTransformationPatch(code=code, enabled=True, variables={"KEY": "code"})
+    transformation.patch(app.id, endpoint.id, given)
+    shown = transformation.get(app.id, endpoint.id)
+    assert (shown.code, shown.enabled) == (code, True)
+    # When it is tried, and a message is sent
+    trial = {"code": code, "eventType": "user.created", "payload": {"n": 1}, "variables": {"KEY": "trial"}}
+    tried = stage.raw("POST", f"/app/{app.id}/endpoint/{endpoint.id}/transformation/simulate", trial)
+    assert (tried.status, tried.json["payload"], tried.json["cancel"]) == (200, '{"n":1,"by":"trial"}', False)
+    message = stage.post(app, payload={"n": 1})
+    # Then it arrives as the code made it, and its signature is right
+    [got] = inbox.of(message.id)
+    assert got.body == b'{"n":1,"by":"code"}'
+    Webhook(stage.svix.endpoint.get_secret(app.id, endpoint.id).key).verify(got.body, got.headers)
+    # And one that is cancelled does not, which is no failure
+    transformation.patch(
+        app.id, endpoint.id, EndpointTransformationPatch(code="function handler() { return { cancel: true } }")
+    )
+    cancelled = stage.post(app, payload={"n": 2})
+
+    def ended() -> bool | None:
+        answer = stage.raw("GET", f"/app/{app.id}/msg/{cancelled.id}/endpoint")
+        return [each["statusText"] for each in answer.json["data"]] == ["canceled"] or None
+
+    until(ended, "the cancelled message is not shown as such")
+    assert len(inbox.wait()) == 1
+
+
+@today
+def check_56_a_connector_is_a_template_of_a_transformation(stage: Stage) -> None:
+    # Given a connector
+    code = "function handler(webhook) { webhook.payload = { text: webhook.eventType }; return webhook }"
+    uid, calls = f"chat-{secrets.token_hex(6)}", stage.svix.connector
+    wanted = {
+        "name": "Chat",
+        "uid": uid,
+        "kind": models.ConnectorKind.SLACK,
+        "transformation": code,
+        "instructions": "i",
+    }
+    created = calls.create(models.ConnectorIn(**wanted))
+    assert calls.get(created.id) == calls.get(uid) == created
+    assert (created.transformation, value(created.product_type)) == (code, value(models.ConnectorProduct.DISPATCH))
+    refused(409, calls.create, models.ConnectorIn(**wanted))
+    assert created.id in {each.id for each in calls.list(options("ConnectorListOptions", limit=250)).data}
+    # When an endpoint is made from it, as a portal does, then it is sent what the code makes
+    app = stage.app()
+    endpoint, inbox = stage.endpoint(app)
+    change = models.EndpointTransformationPatch(code=created.transformation, enabled=True)
+    stage.svix.endpoint.transformation.patch(app.id, endpoint.id, change)
+    # Even when the connector is changed, replaced, and deleted
+    assert calls.patch(uid, models.ConnectorPatch(description="d")).description == "d"
+    replaced = calls.upsert(uid, models.ConnectorUpsertIn(transformation=f"{code} // 2"))
+    assert (replaced.id, replaced.name, replaced.description) == (created.id, "Chat", "")
+    assert replaced.transformation_updated_at >= created.transformation_updated_at
+    calls.delete(uid)
+    refused(404, calls.get, created.id)
+    [got] = inbox.of(stage.post(app).id)
+    assert json.loads(got.body) == {"text": "check.posted"}

@@ -131,7 +131,7 @@ class Receiver:
                 """A caller that went away is no failure."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def inbox(self, *answers: Answer) -> Inbox:
         """A new endpoint."""

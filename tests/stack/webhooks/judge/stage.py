@@ -21,8 +21,9 @@ OLD = svix.__version__.startswith("1.")
 """Whether this is the client of the 1.x generation."""
 TYPES = "filter_types" if OLD else "event_types"
 """What it calls an endpoint's filter of event types."""
-WAIT_SECONDS = 40.0
-POLL_SECONDS = 0.3
+WAIT_SECONDS = 90.0
+SOONEST_S, LATEST_S = 0.2, 1.0
+"""How long to wait between two looks, at first and at most."""
 
 Check = Callable[["Stage"], None]
 Found = TypeVar("Found")
@@ -223,8 +224,9 @@ def is_invalid(answer: Raw) -> None:
 
 def until(look: Callable[[], Found | None], missed: str | Callable[[], str]) -> Found:
     """Look again and again until there is something."""
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline, pause = time.monotonic() + WAIT_SECONDS, SOONEST_S
     while (found := look()) is None:
         assert time.monotonic() < deadline, f"waited for {missed() if callable(missed) else missed}"
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(1.3 * pause, LATEST_S)
     return found

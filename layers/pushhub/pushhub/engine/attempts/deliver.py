@@ -23,6 +23,7 @@ from pushhub.engine.component import Component
 from pushhub.engine.model.answer_rules import Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import (
+    DECLINED,
     Delivery,
     DeliveryState,
     close,
@@ -33,7 +34,7 @@ from pushhub.engine.model.delivery import (
 )
 from pushhub.engine.model.flow import SHORT_ATTEMPT_MS
 from pushhub.engine.model.following import Follow, Following
-from pushhub.engine.target import Outcome, PushOrder, Targets
+from pushhub.engine.target import Declined, Outcome, PushOrder, Targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -298,8 +299,11 @@ class Deliver(Component):
     def _attempt(self, job: Job, order: PushOrder, ask: Ask, *, probe: bool) -> Worked:
         """Make one attempt and write its outcome."""
         span = self._span(order)
-        outcome, dialect = self.requests.make(order)
-        made = MadeAttempt(
+        try:
+            outcome, dialect = self.requests.make(order)
+        except Declined:
+            return self._declined(job, order)
+        attempt = MadeAttempt(
             order=order,
             outcome=outcome,
             policy=ask.policy,
@@ -307,19 +311,29 @@ class Deliver(Component):
             jitter=self.clock.jitter(),
             span=span,
         )
-        asked = made.asked
+        asked = attempt.asked
         if asked.stops is Stops.SUBSCRIBER:
             self.news.disable(job, order.subscriber, asked, outcome.answer.finished_at)
-        after, counts = self._scheduled_if_long(made.recorded_in(order.delivery), made), True
+        after, counts = self._scheduled_if_long(attempt.recorded_in(order.delivery), attempt), True
         try:
             self.messages.save(after)
         except Conflict:
-            after, counts = self._folded(job, made)
+            after, counts = self._folded(job, attempt)
         self.admission.learn(job, outcome, asked, probe=probe)
         self.news.attempted(job, order.subscriber, order.delivery, after, outcome)
         if not counts and not order.manual and after.wakes_at is not None and not after.scheduled:
             return Worked(order.delivery, after_the_other(job, after))
         return Worked(after)
+
+    def _declined(self, job: Job, order: PushOrder) -> Worked:
+        """End a delivery of which its subscriber's own rules want nothing. One that has ended before stays as it is."""
+        delivery = order.delivery
+        if not delivery.settled:
+            closed = close(delivery, DeliveryState.CANCELLED, self.clock.now(), DECLINED)
+            return Worked(closed, self._store_closed(job.message, closed))
+        tried = self._saved_or_fresh(job, without_asked_try(delivery, self.clock.now(), DECLINED))
+        self.news.seen(job.message, tried)
+        return Worked(tried)
 
     def _span(self, order: PushOrder) -> Span | None:
         """The span of an attempt that is about to be made, if its project exports spans."""
@@ -340,28 +354,28 @@ class Deliver(Component):
             return self.messages.delivery(job.received.order.key) or after
         return after
 
-    def _folded(self, job: Job, made: MadeAttempt) -> tuple[Delivery, bool]:
+    def _folded(self, job: Job, attempt: MadeAttempt) -> tuple[Delivery, bool]:
         """The delivery changed during the attempt: record the attempt if it still counts, and tell whether it does."""
 
         def once() -> tuple[Delivery, bool]:
             current = self.messages.delivery(job.received.order.key)
             if current is None:
                 # Removed by its TTL; there is nothing left to record.
-                return close(made.order.delivery, DeliveryState.EXPIRED, self.clock.now()), True
-            folded = made.folded_into(current)
+                return close(attempt.order.delivery, DeliveryState.EXPIRED, self.clock.now()), True
+            folded = attempt.folded_into(current)
             if folded is None:
                 return current, False
-            folded = self._scheduled_if_long(folded, made)
+            folded = self._scheduled_if_long(folded, attempt)
             self.messages.save(folded)
             return folded, True
 
         return until_saved(once, doing="recording an attempt under contention")
 
-    def _scheduled_if_long(self, delivery: Delivery, made: MadeAttempt | None = None) -> Delivery:
+    def _scheduled_if_long(self, delivery: Delivery, attempt: MadeAttempt | None = None) -> Delivery:
         """Decide where a wait is spent. Called before the write, because saving also enters the delivery into the
         schedule. A try that a person asked for changes nothing of how the automatic ones wait.
         """
-        if made is not None and made.order.manual:
+        if attempt is not None and attempt.order.manual:
             return delivery
         if delivery.wakes_at is None or delivery.wakes_at - self.clock.now() <= MAX_DELAY_MS:
             return delivery

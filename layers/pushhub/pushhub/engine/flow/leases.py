@@ -265,10 +265,9 @@ class Leases(Component):
     def look(self, lease: Lease) -> None:
         """Fetch orders from the backlog, if some could soon begin and it is time."""
         now = self.clock.now()
-        wanted = lease.wants - len(lease.waiting) - len(lease.fetched)
-        if (wanted <= 0 and not lease.ahead) or lease.closing or now < lease.looks_at:
+        if not lease.reads_on or now < lease.looks_at:
             return
-        entries = max(2, wanted // ENTRY_ORDERS + 1, wanted // KEPT) if wanted > 0 else 0
+        entries = max(2, lease.lacks // ENTRY_ORDERS + 1, lease.lacks // KEPT) if lease.lacks else 0
         most = len(lease.entries) + len(lease.kept) + max(entries, lease.ahead)
         try:
             found = self.store.backlog(lease.key, most, now=now)

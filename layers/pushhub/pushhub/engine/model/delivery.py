@@ -8,7 +8,8 @@ r"""The delivery state machine: given a delivery and what happened, the next del
        |                   |  |               |                                  |
        |  2xx              |  ack             | 2xx / ack      (un-acked 202, none left)
        +-----------------> DELIVERED / ACKNOWLEDGED <--------+
-    any unsettled state: EXPIRED when the message expires, CANCELLED when its owner deletes it
+    any unsettled state: EXPIRED when the message expires, CANCELLED when its owner deletes it, or when its subscriber's
+    own rules want none of it
 
 Hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``);
 HELD instead of EXHAUSTED when the policy says so, until :func:`resume`; an answer that postpones leaves it PENDING with
@@ -68,6 +69,11 @@ SETTLED = frozenset(
     }
 )
 """Final states, unless a person asks for a try and it succeeds."""
+
+DECLINED = "cancelled_by_transformation"
+"""Why a delivery was cancelled that its subscriber's own rules did not want. A person can still have it tried: they may
+have changed.
+"""
 
 STATUS_TEXT_BYTES = 100_000
 """Maximum total size of the texts in a delivery's statuses, in bytes of UTF-8. A DynamoDB item is limited to 400 KB,
@@ -245,6 +251,11 @@ class Delivery:
     def settled(self) -> bool:
         """Whether it has reached a final state."""
         return self.state in SETTLED
+
+    @property
+    def declined(self) -> bool:
+        """Whether its subscriber's own rules wanted none of it."""
+        return self.state is DeliveryState.CANCELLED and self.reason == DECLINED
 
     @property
     def begun(self) -> bool:
@@ -725,7 +736,8 @@ def ask_for_try(delivery: Delivery, now: int) -> Delivery:
     Raises:
         Forbidden: It expired, its owner deleted it, it is a unicast delivery, or its subscriber is working on it.
     """
-    over = delivery.state in (DeliveryState.EXPIRED, DeliveryState.CANCELLED) or now >= delivery.expires_at
+    cancelled = delivery.state is DeliveryState.CANCELLED and not delivery.declined
+    over = cancelled or delivery.state is DeliveryState.EXPIRED or now >= delivery.expires_at
     if over or len(delivery.targets) > 1 or delivery.subscriber_id != delivery.targets[0] or delivery.update_url:
         raise Forbidden("Delivery cannot be tried again")
     asked_at = now if delivery.asked_at is None else max(now, delivery.asked_at + 1)

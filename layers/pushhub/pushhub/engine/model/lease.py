@@ -149,6 +149,16 @@ class Lease:
         return min(most, MOST_IN_HAND)
 
     @property
+    def lacks(self) -> int:
+        """How many orders more should be ready."""
+        return max(0, self.wants - len(self.waiting) - len(self.fetched))
+
+    @property
+    def reads_on(self) -> bool:
+        """Whether the backlog is to be read, as soon as it is time."""
+        return not self.closing and bool(self.lacks or self.ahead)
+
+    @property
     def _keeps(self) -> int:
         """How many received orders may wait in memory."""
         limits, most = self.terms.limits.of_a_part, KEPT
@@ -185,7 +195,8 @@ class Lease:
         """
         if self.waiting and not self.pace.full:
             return self.pace.wait_ms(now) or at_most_ms
-        if self.backlogged:
+        # With enough ready, the backlog is not read before an attempt has ended.
+        if self.backlogged and self.reads_on:
             return max(1, self.looks_at - now)
         return None
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 MAX_HOPS = 10
 """How many queues a message may pass through before it is treated as a loop."""
 
+HOPS_HEADER = "Pushhub-Hops"
+"""Sent with what is passed on: how many queues and sources the message has passed, including the next one."""
+
 KEPT_AFTER_EXPIRY_MS = 86_400_000
 """How long, at least, a message and its deliveries are kept after the message expires.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pushhub.engine.model.trace import Traces
@@ -25,6 +25,8 @@ class Project:
         traces: To whom the traces of its producers are passed on.
         signatures: The schemes of its receivers that are signed, and have none of their own; empty for Standard
             Webhooks alone.
+        external_secret: Random text from which its external ids are made
+            (:class:`pushhub.engine.security.external_ids.ExternalIds`).
     """
 
     project_id: str
@@ -36,6 +38,7 @@ class Project:
     erased_since: int | None = None
     traces: Traces = Traces.OWN
     signatures: tuple[Scheme, ...] = ()
+    external_secret: str = field(default="", repr=False)
 
     @property
     def suspended(self) -> bool:

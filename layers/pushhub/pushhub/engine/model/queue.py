@@ -272,6 +272,19 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedSender:
+    """Whose webhooks a queue takes.
+
+    Attributes:
+        kind: One of :data:`pushhub.base.webhook_senders.SENDERS`.
+        sealed: The secret with which it signs, encrypted (:class:`pushhub.base.ports.Vault`).
+    """
+
+    kind: str
+    sealed: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
     """A queue with all its settings.
 
@@ -285,6 +298,7 @@ class Queue:
         alerts: Pull queues only, at most five.
         search_fields: By which values of its messages people can find them: paths in a JSON body, or ``header:NAME``
             (:mod:`pushhub.engine.model.search`).
+        sender: Whose webhooks it takes; None for anybody's who has a token.
         secret: Key of the push reservations (see :func:`pushhub.base.ids.push_reservation_id`); never shown.
         cleared_at: Push queues: messages accepted up to then (epoch milliseconds) count as deleted.
         uncopied_until: Push queues: when posts may go by copies of it again, epoch milliseconds
@@ -322,6 +336,7 @@ class Queue:
     dead_letter: DeadLetter | None = None
     alerts: tuple[Alert, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
     search_fields: tuple[str, ...] = field(default=(), metadata=field_metadata(stored=SPARSE))
+    sender: AcceptedSender | None = field(default=None, metadata=field_metadata(stored=SPARSE))
     secret: str
     cleared_at: int = 0
     uncopied_until: int = field(default=0, metadata=field_metadata(stored=SPARSE))

@@ -36,6 +36,16 @@ class Received:
     place: str = ""
 
     @property
+    def waited_ms(self) -> int:
+        """How long nobody took it up, once it was due. Zero if it was received before, as whoever did so let it wait,
+        and if it was sent to be received later.
+        """
+        if self.receive_count > 1 or self.sent_at is None or self.order.second or self.order.wakes:
+            return 0
+        due_at = 0 if self.order.message is None else self.order.message.due_at
+        return max(0, self.received_at - max(self.sent_at, due_at))
+
+    @property
     def may_be_second(self) -> bool:
         """Whether it is the stream's order for an attempt that ingest has ordered, and was not received before."""
         return self.order.second and self.receive_count == 1

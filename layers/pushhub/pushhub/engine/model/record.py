@@ -54,7 +54,7 @@ class RecordKind(StrEnum):
     RELEASED = "released"
 
 
-def _told(column: str, kinds: str, meaning: str) -> Mapping[str, str]:
+def _column(column: str, kinds: str, meaning: str) -> Mapping[str, str]:
     """Metadata of a field: the SQL type of its column, the kinds of record that have it, and what it means."""
     return {"column": column, "kinds": kinds, "meaning": meaning}
 
@@ -69,14 +69,14 @@ class DeliveryRecord:
 
     schema_version: int = field(
         default=SCHEMA_VERSION,
-        metadata=_told(
+        metadata=_column(
             "int",
             "all",
             "2. Fields may be added within a version; a reader ignores those it does not know",
         ),
     )
     record_id: str = field(
-        metadata=_told(
+        metadata=_column(
             "string",
             "all",
             "`{queue_uid}/{message_id}/{subscriber of the delivery, or -}/{kind}/{n}` (n: attempt number, else "
@@ -88,24 +88,24 @@ class DeliveryRecord:
             " often the stream replays it",
         )
     )
-    kind: RecordKind = field(metadata=_told("string", "all", "see below"))
+    kind: RecordKind = field(metadata=_column("string", "all", "see below"))
     at: str = field(
-        metadata=_told(
+        metadata=_column(
             "timestamp", "all", "time of the event, ISO 8601 UTC with milliseconds, `2026-11-21T05:34:16.123Z`"
         )
     )
-    project: str = field(metadata=_told("string", "all", "id of the project"))
-    queue: str = field(metadata=_told("string", "all", "name of the queue. Notifications: the topic"))
+    project: str = field(metadata=_column("string", "all", "id of the project"))
+    queue: str = field(metadata=_column("string", "all", "name of the queue. Notifications: the topic"))
     queue_uid: str = field(
-        metadata=_told(
+        metadata=_column(
             "string",
             "all",
             "the queue's generation, for a pull queue that of its messages. Notifications: the topic's id",
         )
     )
-    message_id: str = field(metadata=_told("string", "all", "unique within `queue_uid`"))
+    message_id: str = field(metadata=_column("string", "all", "unique within `queue_uid`"))
     dialect: str = field(
-        metadata=_told(
+        metadata=_column(
             "string",
             "all",
             (
@@ -114,12 +114,12 @@ class DeliveryRecord:
             ),
         )
     )
-    accepted_at: str = field(metadata=_told("timestamp", "all", "when the message was accepted"))
-    expires_at: str = field(metadata=_told("timestamp", "all", "when it expires"))
-    body_size: int | None = field(default=None, metadata=_told("bigint", "accepted", "bytes of the message's body"))
+    accepted_at: str = field(metadata=_column("timestamp", "all", "when the message was accepted"))
+    expires_at: str = field(metadata=_column("timestamp", "all", "when it expires"))
+    body_size: int | None = field(default=None, metadata=_column("bigint", "accepted", "bytes of the message's body"))
     body_ref: str | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "string",
             "accepted",
             (
@@ -130,7 +130,7 @@ class DeliveryRecord:
     )
     owed: tuple[str, ...] | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "array<string>",
             "accepted",
             (
@@ -141,7 +141,7 @@ class DeliveryRecord:
     )
     due_at: str | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "timestamp",
             "accepted; unsettled deliveries",
             (
@@ -150,10 +150,10 @@ class DeliveryRecord:
             ),
         ),
     )
-    delivery_id: str | None = field(default=None, metadata=_told("string", _EACH, "as in `owed`"))
+    delivery_id: str | None = field(default=None, metadata=_column("string", _EACH, "as in `owed`"))
     subscriber_id: str | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "string",
             _EACH,
             (
@@ -163,11 +163,11 @@ class DeliveryRecord:
         ),
     )
     subscriber: str | None = field(
-        default=None, metadata=_told("string", _ASKED, "the subscriber's name, if it has one")
+        default=None, metadata=_column("string", _ASKED, "the subscriber's name, if it has one")
     )
     state: str | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "string",
             _EACH,
             (
@@ -178,17 +178,17 @@ class DeliveryRecord:
     )
     reason: str | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "string",
             _EACH,
             "why the delivery ended, where its state alone does not say it: status_410 asked_to_stop asked_to_disable "
             "subscriber_disabled"
-            " subscriber_removed queue_deleted queue_cleared message_gone",
+            " subscriber_removed queue_deleted queue_cleared message_gone unfit",
         ),
     )
     scheduled: bool | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "boolean",
             "attempt, poll, rescheduled",
             "whether it waits in the schedule, a DynamoDB table, instead of in SQS",
@@ -196,7 +196,7 @@ class DeliveryRecord:
     )
     version: int | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "int",
             "push: all but accepted; notifications: the end only",
             (
@@ -207,7 +207,7 @@ class DeliveryRecord:
     )
     reservations: int | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "int",
             "pull: all",
             "how often it has been reserved or touched, including this time. Each time makes one record",
@@ -215,7 +215,7 @@ class DeliveryRecord:
     )
     attempt: int | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "int",
             "attempt, poll, acknowledged",
             (
@@ -226,28 +226,28 @@ class DeliveryRecord:
     )
     tries: int | None = field(
         default=None,
-        metadata=_told("int", "push: all but accepted", "tries used up (in unicast a try is a whole round)"),
+        metadata=_column("int", "push: all but accepted", "tries used up (in unicast a try is a whole round)"),
     )
     tries_max: int | None = field(
-        default=None, metadata=_told("int", _ASKED, "tries allowed; left out if unlimited or unknown")
+        default=None, metadata=_column("int", _ASKED, "tries allowed; left out if unlimited or unknown")
     )
     verdict: str | None = field(
-        default=None, metadata=_told("string", _ASKED, "delivered reserved failed poll postponed")
+        default=None, metadata=_column("string", _ASKED, "delivered reserved failed poll postponed")
     )
-    status_code: int | None = field(default=None, metadata=_told("int", _ASKED, "0 if there was no answer"))
-    error_class: str | None = field(default=None, metadata=_told("string", _ASKED, "empty if there was an answer"))
-    started_at: str | None = field(default=None, metadata=_told("timestamp", _ASKED, "when the request began"))
-    finished_at: str | None = field(default=None, metadata=_told("timestamp", _ASKED, "when the request ended"))
-    duration_ms: int | None = field(default=None, metadata=_told("bigint", _ASKED, "between the two, milliseconds"))
-    bytes_out: int | None = field(default=None, metadata=_told("bigint", _ASKED, "bytes sent"))
-    bytes_in: int | None = field(default=None, metadata=_told("bigint", _ASKED, "bytes of the answer"))
+    status_code: int | None = field(default=None, metadata=_column("int", _ASKED, "0 if there was no answer"))
+    error_class: str | None = field(default=None, metadata=_column("string", _ASKED, "empty if there was an answer"))
+    started_at: str | None = field(default=None, metadata=_column("timestamp", _ASKED, "when the request began"))
+    finished_at: str | None = field(default=None, metadata=_column("timestamp", _ASKED, "when the request ended"))
+    duration_ms: int | None = field(default=None, metadata=_column("bigint", _ASKED, "between the two, milliseconds"))
+    bytes_out: int | None = field(default=None, metadata=_column("bigint", _ASKED, "bytes sent"))
+    bytes_in: int | None = field(default=None, metadata=_column("bigint", _ASKED, "bytes of the answer"))
     wait_before_ms: int | None = field(
-        default=None, metadata=_told("bigint", _ASKED, "since the end of the previous attempt, or acceptance")
+        default=None, metadata=_column("bigint", _ASKED, "since the end of the previous attempt, or acceptance")
     )
-    wait_after_ms: int | None = field(default=None, metadata=_told("bigint", _ASKED, "until the next look"))
+    wait_after_ms: int | None = field(default=None, metadata=_column("bigint", _ASKED, "until the next look"))
     manual: bool | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "boolean",
             "accepted, attempt, rescheduled",
             "a person asked for it: one try besides the automatic ones, and what is owed since then; else left out",
@@ -255,7 +255,7 @@ class DeliveryRecord:
     )
     order_key: str | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "string",
             "attempt",
             "if order was promised: within an order key, deliveries to a subscriber come in rising sequence. "
@@ -265,22 +265,24 @@ class DeliveryRecord:
     )
     sequence: int | None = field(
         default=None,
-        metadata=_told("bigint", "accepted, attempt", "place in that order. Notifications: the position in the topic"),
+        metadata=_column(
+            "bigint", "accepted, attempt", "place in that order. Notifications: the position in the topic"
+        ),
     )
 
     trace_id: str | None = field(
         default=None,
-        metadata=_told("string", _ASKED, "the producer's trace, in projects that export spans; else left out"),
+        metadata=_column("string", _ASKED, "the producer's trace, in projects that export spans; else left out"),
     )
     parent_span_id: str | None = field(
-        default=None, metadata=_told("string", _ASKED, "the span that posted the message; likewise")
+        default=None, metadata=_column("string", _ASKED, "the span that posted the message; likewise")
     )
     span_id: str | None = field(
-        default=None, metadata=_told("string", _ASKED, "the attempt's own, which its receiver got; likewise")
+        default=None, metadata=_column("string", _ASKED, "the attempt's own, which its receiver got; likewise")
     )
     signed_by: tuple[str, ...] | None = field(
         default=None,
-        metadata=_told(
+        metadata=_column(
             "array<string>",
             _ASKED,
             "names of the signature schemes of the request: the preset, or else the header, in lower case; webhooks: "
@@ -288,11 +290,11 @@ class DeliveryRecord:
         ),
     )
     token_client: str | None = field(
-        default=None, metadata=_told("string", _ASKED, "the OAuth client whose token was sent, never the token")
+        default=None, metadata=_column("string", _ASKED, "the OAuth client whose token was sent, never the token")
     )
     certificate: str | None = field(
         default=None,
-        metadata=_told("string", _ASKED, "SHA-256 of the client certificate that was shown, hexadecimal"),
+        metadata=_column("string", _ASKED, "SHA-256 of the client certificate that was shown, hexadecimal"),
     )
 
     @property

@@ -14,6 +14,7 @@ from pushhub.engine.model.circuit import CircuitState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pushhub.engine.model.activity import SubscriberActivity
     from pushhub.engine.model.circuit import Health
 
 
@@ -37,7 +38,9 @@ class HealthState(StrEnum):
     CATCHING_UP = "catching_up"
     """It is back, and gets what waited, more each minute."""
     FAILING = "failing"
-    """It has accepted nothing since its first failure; each delivery is tried again by its own waits."""
+    """It has accepted nothing since its first failure, or in this hour and the one before; each delivery is tried again
+    by its own waits.
+    """
     RETRYING = "retrying"
     """Some deliveries failed and are tried again."""
     RATE_LIMITED = "rate_limited"
@@ -178,6 +181,7 @@ def health_of(
     stored: Health | None = None,
     outage: TokenOutage | None = None,
     owed: Owed = Owed(),
+    lately: SubscriberActivity | None = None,
     disabled: bool = False,
     awaits_consent: bool = False,
     suspended: bool = False,
@@ -191,11 +195,14 @@ def health_of(
         stored: What the engine has stored of it; None if it never failed.
         outage: Its token server's, if that gives no token.
         owed: What waits for it.
+        lately: What happened there in the last one to two hours; None if nothing did. It tells of a subscriber that
+            has no circuit, and gave up all it was owed.
         certificate_ends_at: When its client certificate ends, epoch milliseconds; None if it has none.
     """
     circuit = stored.state if stored else CircuitState.CLOSED
     failing_since = stored.failing_since if stored else None
     changed_at, probe_at = (stored.changed_at, stored.probe_at) if stored else (None, None)
+    accepts_nothing = lately is not None and lately.failed > 0 and lately.delivered == 0
     ended = certificate_ends_at is not None and certificate_ends_at <= now
     # The first that applies is told: whether it does, the state, since when and until when.
     found: tuple[tuple[bool, HealthState, int | None, int | None], ...] = (
@@ -213,6 +220,7 @@ def health_of(
         (circuit is CircuitState.OPEN, HealthState.CIRCUIT_OPEN, failing_since or changed_at, probe_at),
         (circuit is CircuitState.RAMPING, HealthState.CATCHING_UP, changed_at, None),
         (failing_since is not None, HealthState.FAILING, failing_since, None),
+        (accepts_nothing, HealthState.FAILING, owed.oldest_at, None),
         (owed.retried > 0, HealthState.RETRYING, owed.oldest_at, None),
         (owed.in_line > 0, HealthState.RATE_LIMITED, None, None),
         (True, HealthState.DELIVERING, None, None),

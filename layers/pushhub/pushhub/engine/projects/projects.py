@@ -61,6 +61,7 @@ class Projects(Component):
             name=name,
             created_at=self.clock.now(),
             allowed_targets=tuple(allowed_targets),
+            external_secret=secrets.token_hex(16),
         )
         self.config.put_project(project)
         return project

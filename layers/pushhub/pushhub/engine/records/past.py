@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 import secrets
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import NotFound, TryLater
+from pushhub.base.errors import NotFound, SearchUnavailable, TryLater, Unavailable
 from pushhub.engine.component import Component
 from pushhub.engine.model.past import HOUR_MS, MOST_AN_HOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.past import PastPage, PastQuery
@@ -45,6 +46,7 @@ class PastSearches(Component):
         Raises:
             NotFound: This hub searches no records.
             TryLater: The project has started too many in this hour.
+            SearchUnavailable: What searches cannot be reached.
         """
         self.records.check()
         now = self.clock.now()
@@ -58,7 +60,9 @@ class PastSearches(Component):
         wanted = replace(query, message_id=next(filter(None, engine_ids), query.message_id))
         search_id = secrets.token_hex(16)
         # Started first: a search that nobody remembers is read by nobody.
-        self.store.put(query.project, search_id, wanted, self.records.start(wanted, search_id), now)
+        with _searching():
+            run = self.records.start(wanted, search_id)
+        self.store.put(query.project, search_id, wanted, run, now)
         return search_id
 
     def look(self, project_id: str, search_id: str, after: str | None) -> PastPage:
@@ -71,18 +75,29 @@ class PastSearches(Component):
         Raises:
             NotFound: The project has started no such search, or not within the last day.
             Invalid: ``after`` is not from this search.
+            SearchUnavailable: What searches cannot be reached.
         """
         known = self.store.get(project_id, search_id) if _SEARCH_ID.fullmatch(search_id) else None
         if known is None:
             raise NotFound("Search not found")
         query, run = known
-        return self.records.look(query, run, after)
+        with _searching():
+            return self.records.look(query, run, after)
 
     def shown(self, queue: str, message_id: str) -> tuple[str, str | None, str]:
         """A message as clients know it: what it belongs to (``queue``, ``application``, ``store``), the id of that in
         its protocol, and its own id there.
         """
         return as_clients_know(self.own_ids(queue), queue, message_id)
+
+
+@contextmanager
+def _searching() -> Iterator[None]:
+    """Tell apart the failures of what searches from those of the hub's own tables."""
+    try:
+        yield
+    except Unavailable as error:
+        raise SearchUnavailable(error.operation, error.reason) from error
 
 
 def as_clients_know(own_ids: Iterable[OwnIds], queue: str, message_id: str) -> tuple[str, str | None, str]:

@@ -157,6 +157,15 @@ class ActivityStore(Protocol):
     ) -> dict[int, SubscriberActivity]:
         """Like :meth:`activity`, for one subscriber."""
 
+    def activity_at(
+        self, project_id: str, subscriber_ids: Sequence[str], hours: Sequence[int]
+    ) -> dict[str, SubscriberActivity]:
+        """The activity of several subscribers in these hours together, by id. Those without any are missing.
+
+        Args:
+            hours: When each began, epoch milliseconds.
+        """
+
 
 class Catalogue(Protocol):
     """What was accepted in the last days. Messages in it may be gone."""

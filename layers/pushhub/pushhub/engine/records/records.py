@@ -58,7 +58,7 @@ class Records(Component):
         hours: dict[tuple[str, str], list[tuple[str, DeliveryRecord | Pulse]]] = {}
         for stream_record in batch:
             try:
-                made = self.read(stream_record)
+                found = self.read(stream_record)
             except Unreadable as error:
                 self._set_aside(stream_record, table, error)
                 continue
@@ -67,7 +67,7 @@ class Records(Component):
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it must neither block its shard nor vanish)
                 self._set_aside(stream_record, table, error)
                 continue
-            for record in (made,) if isinstance(made, DeliveryRecord) else made or ():
+            for record in (found,) if isinstance(found, DeliveryRecord) else found or ():
                 hours.setdefault(record.hour, []).append((_sequence(stream_record), record))
         written = 0
         for recorded in hours.values():

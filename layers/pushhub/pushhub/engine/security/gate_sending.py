@@ -110,18 +110,24 @@ class GateSending(Component):
             asked = Asked(wait_ms=error.wait_ms, spares=error.spares)
             return self._not_sent(_NO_TOKEN, f"oauth: {error.reason}", begun, asked)
         answer = send(used)
-        if answer.status_code != UNAUTHORIZED:
-            return Sent(answer, proof=proof)
-        self.tokens().refuse(owner, used)
-        if ends - self.clock.now() < 2 * LEAST_LEFT_MS:
-            return Sent(answer, proof=proof)
-        try:
-            fresh = token()
-        except NoToken:
-            return Sent(answer, proof=proof)
-        answer = send(fresh)
-        if answer.status_code == UNAUTHORIZED:
-            self.tokens().useless(owner, grant)
+        # A second token may be another environment's, and as old as the first one: then a third one is tried.
+        for _ in range(2):
+            if answer.status_code != UNAUTHORIZED:
+                break
+            self.tokens().refuse(owner, used)
+            if ends - self.clock.now() < 2 * LEAST_LEFT_MS:
+                break
+            try:
+                used = token()
+            except NoToken:
+                break
+            answer = send(used)
+            if answer.status_code == UNAUTHORIZED and self.tokens().obtained(owner, used):
+                self.tokens().useless(owner, grant)
+                break
+        else:
+            if answer.status_code == UNAUTHORIZED:
+                self.tokens().refuse(owner, used)
         return Sent(answer, proof=proof)
 
     def _not_sent(self, error_class: str, message: str, begun: int, asked: Asked = NOTHING_ASKED) -> Sent:

@@ -145,6 +145,7 @@ class AccessTokens(Component):
     def __post_init__(self) -> None:
         self._known: OrderedDict[TokenOwner, tuple[str, Token]] = OrderedDict()
         self._refused: OrderedDict[TokenOwner, str] = OrderedDict()
+        self._obtained: OrderedDict[TokenOwner, str] = OrderedDict()
         self._asking: set[TokenOwner] = set()
         self._lock = threading.Lock()
 
@@ -185,6 +186,13 @@ class AccessTokens(Component):
             self._refused.move_to_end(owner)
             if len(self._refused) > _REMEMBERED:
                 self._refused.popitem(last=False)
+
+    def obtained(self, owner: TokenOwner, token: str) -> bool:
+        """Whether this environment asked for a token itself, most recently. If not, another one did, perhaps long
+        before the subscriber took back all that it had.
+        """
+        with self._lock:
+            return self._obtained.get(owner) == token
 
     def _forget_refused(self, owner: TokenOwner) -> None:
         with self._lock:
@@ -293,6 +301,11 @@ class AccessTokens(Component):
         self._share(after)
         # A server may give the same token again.
         self._forget_refused(state.owner)
+        with self._lock:
+            self._obtained[state.owner] = token.value
+            self._obtained.move_to_end(state.owner)
+            if len(self._obtained) > _REMEMBERED:
+                self._obtained.popitem(last=False)
         return self._remember(state.owner, grant, token)
 
     def _failed(self, state: TokenState, error: TokenRefused) -> NoToken:

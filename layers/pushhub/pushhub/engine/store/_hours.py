@@ -17,6 +17,11 @@ _AT_ONCE = 100
 """Counts per write, because an expression is limited to 4 KB."""
 
 
+def hour_key(partition: str, hour: int) -> Item:
+    """The key of what was counted of something in an hour (its start, epoch milliseconds)."""
+    return {"pk": text(partition), "sk": text(iso_time(hour))}
+
+
 def add_to_hour(table: Table, partition: str, hour: int, counts: Mapping[str, int], also: Item | None = None) -> None:
     """Add counts to those of an hour.
 
@@ -32,7 +37,7 @@ def add_to_hour(table: Table, partition: str, hour: int, counts: Mapping[str, in
         added = dict(found[first : first + _AT_ONCE])
         places = {name: f"c{place}" for place, name in enumerate([*added, *set_values])}
         table.update(
-            {"pk": text(partition), "sk": text(iso_time(hour))},
+            hour_key(partition, hour),
             UpdateExpression=f"ADD {', '.join(f'#{places[name]} :{places[name]}' for name in added)} "
             f"SET {', '.join(f'#{places[name]} = :{places[name]}' for name in set_values)}",
             ExpressionAttributeNames={f"#{place}": name for name, place in places.items()},

@@ -29,6 +29,8 @@ def encode_project(project: Project) -> Item:
         own["traces"] = text(project.traces.value)
     if project.signatures:
         own["signs"] = encode_schemes(project.signatures)
+    if project.external_secret:
+        own["external"] = text(project.external_secret)
     return own | {
         "name": text(project.name),
         "created_at": number(project.created_at),
@@ -49,6 +51,7 @@ def decode_project(item: Item, project_id: str) -> Project:
         erased_since=numbers(item, "erased_since"),
         traces=Traces(item["traces"]["S"]) if "traces" in item else Traces.OWN,
         signatures=_schemes(item["signs"]["S"]) if "signs" in item else (),
+        external_secret=item["external"]["S"] if "external" in item else "",
     )
 
 

@@ -11,7 +11,16 @@ from pushhub.engine.model.answer_rules import AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import Exponential, FixedDelay, RetrySchedule
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.flow import Limits
-from pushhub.engine.model.queue import Alert, DeadLetter, FormerSubscriber, PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.queue import (
+    AcceptedSender,
+    Alert,
+    DeadLetter,
+    FormerSubscriber,
+    PushSettings,
+    Queue,
+    QueueType,
+    Subscriber,
+)
 
 if TYPE_CHECKING:
     from pushhub.cloud.table import Item
@@ -34,6 +43,7 @@ _QUEUE = Record(
         "PushSettings": Record(PushSettings, _PUSH).kind,
         "DeadLetter": Record(DeadLetter).kind,
         "Alert": Record(Alert).kind,
+        "AcceptedSender": Record(AcceptedSender).kind,
     },
 )
 

@@ -6,12 +6,15 @@ Items expire by TTL once nobody can ask for their hour any more.
 from __future__ import annotations
 
 from dataclasses import asdict, fields
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pushhub.cloud.table import Item, TableStore, numbers
 from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.activity import Activity, SubscriberActivity
-from pushhub.engine.store._hours import add_to_hour, hours
+from pushhub.engine.store._hours import add_to_hour, hour_key, hours
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Counts = TypeVar("Counts", Activity, SubscriberActivity)
 
@@ -28,7 +31,7 @@ class DynamoDBActivity(TableStore):
         add_to_hour(self._table, f"ACTIVITY#{project_id}", hour, _counts(activity))
 
     def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
-        return self._told(f"ACTIVITY#{project_id}", first, last, Activity)
+        return self._hours(f"ACTIVITY#{project_id}", first, last, Activity)
 
     def add_subscriber_activity(
         self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
@@ -38,9 +41,21 @@ class DynamoDBActivity(TableStore):
     def subscriber_activity(
         self, project_id: str, subscriber_id: str, first: int, last: int
     ) -> dict[int, SubscriberActivity]:
-        return self._told(f"ACTIVITY#{project_id}#{subscriber_id}", first, last, SubscriberActivity)
+        return self._hours(f"ACTIVITY#{project_id}#{subscriber_id}", first, last, SubscriberActivity)
 
-    def _told(self, partition: str, first: int, last: int, kind: type[Counts]) -> dict[int, Counts]:
+    def activity_at(
+        self, project_id: str, subscriber_ids: Sequence[str], hours: Sequence[int]
+    ) -> dict[str, SubscriberActivity]:
+        subscribers = {f"ACTIVITY#{project_id}#{each}": each for each in subscriber_ids}
+        keys = [hour_key(partition, hour) for partition in subscribers for hour in hours]
+        found: dict[str, SubscriberActivity] = {}
+        for item in self._table.get_many(keys, consistent=False):
+            subscriber_id = subscribers[item["pk"]["S"]]
+            activity = _decode(item, SubscriberActivity)
+            found[subscriber_id] = found.get(subscriber_id, SubscriberActivity()) + activity
+        return found
+
+    def _hours(self, partition: str, first: int, last: int, kind: type[Counts]) -> dict[int, Counts]:
         found = hours(self._table, partition, first, last)
         return {hour: _decode(item, kind) for hour, item in found.items()}
 

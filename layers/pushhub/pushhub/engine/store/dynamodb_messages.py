@@ -65,7 +65,7 @@ _MESSAGE = "message"
 """The ``kind`` of a message's item."""
 
 LISTED_PAGE = 50
-"""Items that one list call reads in each part of a queue, including deliveries."""
+"""Items that one list call reads at most in each part of a queue, including deliveries."""
 
 LEAST_ENTRIES = 20
 """Entries of the unsettled index that one call reads at least in each partition: fewer cost as much."""
@@ -153,18 +153,27 @@ class DynamoDBMessageStore:
         return (message, deliveries) if message else None
 
     def listed(
-        self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
+        self,
+        project_id: str,
+        queue_uid: str,
+        *,
+        above: str | None = None,
+        below: str | None = None,
+        up: bool = True,
+        wanted: int | None = None,
     ) -> Iterator[Message]:
         if above is not None and below is not None and above >= below:
             return iter(())
         queries = (
             listed_query(project_id, queue_uid, part, above=above, below=below, up=up) for part in range(LISTED_PARTS)
         )
-        parts = (map(decode_message, self._kept(query)) for query in queries)
+        # What a part has by chance, and deliveries beside messages
+        page = LISTED_PAGE if wanted is None else min(LISTED_PAGE, 2 + 4 * wanted // LISTED_PARTS)
+        parts = (map(decode_message, self._kept(query, page)) for query in queries)
         return heapq.merge(*parts, key=lambda message: message.message_id, reverse=not up)
 
-    def _kept(self, query: Item) -> Iterator[Item]:
-        return (item for item in self._table.items(Limit=LISTED_PAGE, **query) if _DELETED not in item)
+    def _kept(self, query: Item, page: int) -> Iterator[Item]:
+        return (item for item in self._table.items(Limit=page, **query) if _DELETED not in item)
 
     def delete(self, message: Message) -> None:
         left = _encode_message(replace(message, body=None, body_ref=None, headers={})) | {_DELETED: {"BOOL": True}}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text
+from pushhub.engine.model.queue import PushSettings
 from pushhub.engine.security.reseal import SealedItem
 from pushhub.engine.store._project_items import decode_span_export
 from pushhub.engine.store._queue_items import decode_queue
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock, Vault
-    from pushhub.engine.model.queue import PushSettings, Queue
+    from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.span_export import SpanExport
     from pushhub.engine.security.credentials import Credentials
 
@@ -30,7 +31,7 @@ _QUEUE = "QUEUE#"
 def sealed_queues(
     client: DynamoDBClient, table: str, clock: Clock, vault: Vault, credentials: Credentials
 ) -> Iterator[SealedItem]:
-    """All queues whose subscribers have credentials, signing keys or gates.
+    """All queues whose subscribers have credentials, signing keys or gates, or whose sender has a secret.
 
     Args:
         vault: Opens and seals signing keys.
@@ -38,18 +39,15 @@ def sealed_queues(
     """
     store = DynamoDBConfigStore(client, table, clock, credentials.sealed)
     scanned = Table(client, table, clock).scan(
-        FilterExpression="begins_with(sk, :queue) AND attribute_exists(push)",
+        FilterExpression="begins_with(sk, :queue) AND (attribute_exists(push) OR attribute_exists(sender))",
         ExpressionAttributeValues={":queue": text(_QUEUE)},
     )
     for item in scanned:
         project = item["pk"]["S"].removeprefix("P#")
         queue = decode_queue(item, project, item["sk"]["S"].removeprefix(_QUEUE))
-        push = queue.push
-        if push is None:
-            continue
-        sealed = tuple(filter(None, (push.credentials, *_of(push))))
+        sealed = tuple(_of(queue))
         if sealed:
-            write = partial(_write, store, queue, push, vault, credentials)
+            write = partial(_write, store, queue, vault, credentials)
             yield SealedItem(f"queue {queue.name} of project {project}", project, sealed, write)
 
 
@@ -79,19 +77,24 @@ def _write_span_export(table: Table, item: Item, export: SpanExport, credentials
         raise Conflict("The export of spans was changed") from error
 
 
-def _of(push: PushSettings) -> Iterator[bytes]:
-    for each in push.subscribers:
-        yield from (each.sealed, each.oauth, each.identity)
+def _of(queue: Queue) -> Iterator[bytes]:
+    push = queue.push or PushSettings(subscribers=())
+    held = [push.credentials, queue.sender.sealed if queue.sender else b""]
+    held += [text for each in push.subscribers for text in (each.sealed, each.oauth, each.identity)]
+    return filter(None, held)
 
 
-def _write(
-    store: DynamoDBConfigStore, queue: Queue, push: PushSettings, vault: Vault, credentials: Credentials
-) -> None:
-    project = queue.project
+def _write(store: DynamoDBConfigStore, queue: Queue, vault: Vault, credentials: Credentials) -> None:
+    project, push = queue.project, queue.push
 
     def again(sealed: bytes) -> bytes:
         return vault.seal(project, vault.open(project, sealed)) if sealed else b""
 
+    if queue.sender is not None:
+        queue = replace(queue, sender=replace(queue.sender, sealed=again(queue.sender.sealed)))
+    if push is None:
+        store.update_queue(queue)
+        return
     opened = tuple(
         replace(
             credentials.opened(project, push, each),

@@ -16,6 +16,7 @@ from pushhub.base.ids import time_of_message_id
 from pushhub.engine.attempts.ports import Healths, SubscriberBacklog
 from pushhub.engine.component import Component
 from pushhub.engine.flow.ports import Backlogs, SlowSubscribers
+from pushhub.engine.model.activity import HOUR_MS
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
 from pushhub.engine.model.flow import FlowKey, Limits
 from pushhub.engine.model.subscriber_health import Owed, SubscriberHealth, TokenOutage, health_of
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.attempts.ports import Unsettled
+    from pushhub.engine.model.activity import SubscriberActivity
+    from pushhub.engine.records.ports import ActivityStore
     from pushhub.engine.security.oauth import AccessTokenStore, TokenState
 
 MOST_COUNTED = 10_000
@@ -74,6 +77,7 @@ class SubscriberHealths(Component):
     subscribers: Callable[[], _Subscribers]  # Their circuits, backlogs and speed.
     tokens: Callable[[], AccessTokenStore]
     deliveries: Unsettled
+    activity: Callable[[], ActivityStore]  # What happened at each, hour by hour.
     is_suspended: Callable[[str], bool]  # Says which projects are suspended, by id.
     executor: Executor  # Reads for several subscribers in parallel.
     clock: Clock
@@ -90,6 +94,7 @@ class SubscriberHealths(Component):
         retried = dict(zip(uids, self.executor.map(lambda uid: self._retried(project_id, uid), uids), strict=True))
         slow = self.subscribers().slow(now, MOST_SLOW)
         suspended = self.is_suspended(project_id)
+        lately = self._lately(project_id, keys, stored, now)
 
         def owed(each: Watched) -> Owed:
             key = each.key
@@ -103,6 +108,7 @@ class SubscriberHealths(Component):
                 stored=stored.get(each.key),
                 outage=outages.get(each.tokens),
                 owed=waits,
+                lately=lately.get(each.key.subscriber_id),
                 disabled=each.disabled,
                 awaits_consent=each.awaits_consent,
                 suspended=suspended,
@@ -123,6 +129,17 @@ class SubscriberHealths(Component):
             if each.state is not CircuitState.CLOSED or each.failing_since is not None
         ]
         return failing, [each.owner.name for each in self.tokens().token_states_of(project_id) if each.failures]
+
+    def _lately(
+        self, project_id: str, keys: Sequence[SubscriberKey], stored: Mapping[SubscriberKey, Health], now: int
+    ) -> dict[str, SubscriberActivity]:
+        """What happened in this hour and the one before, at those whose health has not changed meanwhile: of the others
+        it tells nothing of what holds since.
+        """
+        hour = now - now % HOUR_MS
+        before = hour - HOUR_MS
+        ids = [each.subscriber_id for each in keys if each not in stored or stored[each].changed_at < before]
+        return self.activity().activity_at(project_id, ids, [before, hour]) if ids else {}
 
     def _outages(self, project_id: str, names: Sequence[str]) -> dict[str, TokenOutage]:
         if not names:

@@ -29,7 +29,7 @@ def _list(hub: HubUseCases, call: HubCall) -> Response:
 def _register(hub: HubUseCases, call: HubCall) -> Response:
     fields = CheckedFields(call.wrapped("integration"))
     integration = hub.integrations.register(call.store, read_integration(fields, hub.integrations.new()))
-    return Response(status=201, body=integration_view(integration, call.store, made=True))
+    return Response(status=201, body=integration_view(integration, call.store, created=True))
 
 
 def _show(hub: HubUseCases, call: HubCall) -> Response:

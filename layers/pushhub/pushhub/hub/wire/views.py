@@ -203,11 +203,11 @@ def scheduler_view(scheduler: Scheduler) -> dict[str, Any]:
     }
 
 
-def integration_view(integration: Integration, store_id: str, *, made: bool = False) -> dict[str, Any]:
+def integration_view(integration: Integration, store_id: str, *, created: bool = False) -> dict[str, Any]:
     """An integration; shown as pending while it has no services.
 
     Args:
-        made: Whether it was made just now: only then its token is shown.
+        created: Whether it was made just now: only then its token is shown.
     """
     endpoint = integration.endpoint
     described: Mapping[str, Any] = {
@@ -221,7 +221,7 @@ def integration_view(integration: Integration, store_id: str, *, made: bool = Fa
         "id": integration.integration_id,
         "name": integration.name,
         "url": integration.url,
-        "token": integration.token if made or not integration.token else MASK,
+        "token": integration.token if created or not integration.token else MASK,
         "category": integration.category,
         **described,
         "state": "ready" if described["services"] else "pending",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pushhub.base.verdict import Verdict
+from pushhub.base.webhook_senders import GENERIC, MOST_SECRET, SENDERS
 from pushhub.engine.model.delivery import ANSWER_BYTES, MOST_EARLIER, DeliveryState
 from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue, QueueType
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
@@ -98,8 +99,9 @@ _PERCENTILES_SHOWN = {"p50_ms": 64, "p95_ms": 170, "p99_ms": 178}
 _SUBSCRIBER_FIELDS: dict[str, Schema] = {
     "name": text("Its name in a message's statuses.", maxLength=MAX_NAME_BYTES),
     "url": text(
-        "`http://`, `https://`, `ironmq:///queue`, `ironmq://project:token@host/queue`, `ironworker://...` or "
-        "`notification2://topic`. Addresses inside networks need an operator's leave.",
+        "`http://`, `https://`, `ironmq:///queue`, `ironmq://project:token@host/queue`, `ironworker://...`, "
+        "`notification2://topic`, or `sqs://`, `sns://`, `events://`, `lambda://`, `s3://`, `kinesis://` with "
+        "`REGION/ACCOUNT/NAME?role=ARN` (docs/destinations.md). Addresses inside networks need an operator's leave.",
         maxLength=MAX_URL_BYTES,
         examples=["https://shop.example/in"],
     ),
@@ -143,9 +145,10 @@ def _shown_queue(**counts: Schema) -> Schema:
             "alerts": array(answer({"id": text("Its id."), **_ALERT_FIELDS})),
             "left": whole("Messages that a converted queue still holds; convert it again to push them.", 0),
             "search_fields": array(text(), "Fields by which messages can be found."),
+            "webhook": answer({"type": text("Whose webhooks it takes.")}),
             **counts,
         },
-        lacks=("push", "dead_letter", "alerts", "left", "search_fields"),
+        lacks=("push", "dead_letter", "alerts", "left", "search_fields", "webhook"),
     )
 
 
@@ -191,6 +194,20 @@ _SCHEMAS: dict[str, Schema] = {
                 " for each message that has it; it holds for messages posted from then on.",
                 maxItems=MAX_FIELDS,
             ),
+            "webhook": {
+                "description": "Whose webhooks `.../webhook` takes: what is not signed by that sender is refused."
+                " `false` for anybody's; the secret is never shown again, and one that is left out stays.",
+                "anyOf": [
+                    {"type": ["boolean", "null"]},
+                    request(
+                        {
+                            "type": text("As in docs/sources.md.", enum=[each for each in SENDERS if each != GENERIC]),
+                            "secret": nullable(text("With which it signs.", minLength=1, maxLength=MOST_SECRET)),
+                        },
+                        needs=("type",),
+                    ),
+                ],
+            },
         },
         means="Fields that are left out do not change, or get their defaults in a new queue.",
     ),
@@ -494,8 +511,9 @@ DESCRIPTION = ApiDescription(
             refusals=OVER_QUOTA,
         ),
         "ironmq.post_webhook": Described(
-            means="The message is the exact body. Headers `X-Subscribers-NAME` are push headers, with the names that"
-            " `push_headers` may have.",
+            means="The message is the exact body. A batch of CloudEvents (`application/cloudevents-batch+json`, at most"
+            " 100) is a message for each event, and is answered with 200. Headers `X-Subscribers-NAME` are push"
+            " headers, with the names that `push_headers` may have.",
             request={"description": "Any bytes."},
             request_type="application/octet-stream",
             answer=_POSTED,
@@ -677,6 +695,20 @@ DESCRIPTION = ApiDescription(
                 }
             },
             refusals={404: "There is no report yet"},
+        ),
+        "ironmq.show_external_id": Described(
+            means="For subscribers on AWS with a role (docs/destinations.md): its trust policy lets in the principal, "
+            "with this `sts:ExternalId`. The hub chose it, and it stays the same.",
+            answer=answer(
+                {
+                    "external_id": text("The project's own; an application of webhooks has another one."),
+                    "principal": text("Who assumes the role."),
+                }
+            ),
+            answered={
+                "external_id": "5b2f9e1c7a4d4e0f8c6b3a2d1e0f9c8b7a6d5e4f",
+                "principal": "arn:aws:iam::999999999999:root",
+            },
         ),
         "ironmq.show_report_table": Described(
             means=(

@@ -97,8 +97,8 @@ FINDING = {
     "ironmq.search": Described(
         means="Finds messages of all protocols that have this value in their body, in whatever state: first by named "
         f"fields, at once; then by any value of up to {MAX_VALUE} characters, of the last {KEPT_DAYS} days, which is "
-        "found within a minute; last by reading those messages that have more values than are kept. Each newest first."
-        " Case does not matter. A page may be short or empty; continue with `after` until it is null.",
+        "found within two minutes; last by reading those messages that have more values than are kept. Each newest "
+        "first. Case does not matter. A page may be short or empty; continue with `after` until it is null.",
         asked={"value": "4711"},
         answer=answer(
             {
@@ -115,8 +115,8 @@ FINDING = {
     ),
     "ironmq.list_events": Described(
         means=f"Messages of all protocols that were accepted in the last {KEPT_DAYS} days, newest first, whatever "
-        "became of them. They are listed within a minute. A page may be short or empty; continue with `after` until it "
-        "is null.",
+        "became of them. They are listed within two minutes. A page may be short or empty; continue with `after` until "
+        "it is null.",
         asked={"kind": "queue", "limit": "10"},
         answer=answer(
             {

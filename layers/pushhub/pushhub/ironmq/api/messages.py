@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from pushhub.base.cloud_events import is_batch
 from pushhub.base.errors import Invalid, Unauthorized
 from pushhub.engine.model.trace import Trace
 from pushhub.ironmq.api.queues import QUEUE
 from pushhub.ironmq.subscribers import NO_SUBSCRIBERS
-from pushhub.ironmq.wire.cloud_events import webhook_trace
+from pushhub.ironmq.wire.cloud_events import trace_of, webhook_event, webhook_events
 from pushhub.ironmq.wire.messages import (
     Deletion,
     parse_deletion,
@@ -27,13 +29,15 @@ from pushhub.web.api import Auth, Body, Function, Route
 from pushhub.web.http import Response, accepts_gzip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pushhub.engine.model.message import NewMessage
     from pushhub.engine.model.queue import Queue
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.use_cases import IronUseCases
+    from pushhub.web.http import Request
 
+POSTED = "Messages put on queue."
 MESSAGES = QUEUE + "/messages"
 MESSAGE = MESSAGES + "/{message}"
 
@@ -43,14 +47,38 @@ def _post(hub: IronUseCases, call: IronCall) -> Response:
 
 
 def _webhook(hub: IronUseCases, call: IronCall) -> Response:
-    message = webhook_message(call.request.body, call.request.headers)
-    return _posted(hub, call, [message], webhook_trace(call.request.body, call.request.headers))
+    request = call.request
+    check = partial(_check_sender, hub, request)
+    if is_batch(request.headers):
+        events = webhook_events(request.body, request.headers)
+        ids = hub.post.post_events(call.project, call.queue, events, check)
+        # Azure's client takes no other status for success.
+        return Response(status=200, body={"ids": ids, "msg": POSTED})
+    event = webhook_event(request.body, request.headers)
+    if event is not None:
+        return Response(
+            status=201,
+            body={"ids": hub.post.post_events(call.project, call.queue, [event], check), "msg": POSTED},
+        )
+    message = webhook_message(request.body, request.headers)
+    return _posted(hub, call, [message], trace_of(request.headers), check)
 
 
-def _posted(hub: IronUseCases, call: IronCall, messages: Sequence[NewMessage], trace: Trace | None) -> Response:
+def _check_sender(hub: IronUseCases, request: Request, queue: Queue) -> None:
+    target = f"{request.path}?{request.raw_query}" if request.raw_query else request.path
+    hub.senders.check(queue, target, request.headers, request.body)
+
+
+def _posted(
+    hub: IronUseCases,
+    call: IronCall,
+    messages: Sequence[NewMessage],
+    trace: Trace | None,
+    check: Callable[[Queue], None] | None = None,
+) -> Response:
     traced = messages if trace is None else [replace(each, trace=trace) for each in messages]
-    ids = hub.post.post(call.project, call.queue, traced)
-    return Response(status=201, body={"ids": ids, "msg": "Messages put on queue."})
+    ids = hub.post.post(call.project, call.queue, traced, check)
+    return Response(status=201, body={"ids": ids, "msg": POSTED})
 
 
 def _reserve(hub: IronUseCases, call: IronCall) -> Response:

@@ -71,6 +71,11 @@ def _overview(hub: IronUseCases, call: IronCall) -> Response:
     return Response(status=200, body=render_overview(seen))
 
 
+def _external_id(hub: IronUseCases, call: IronCall) -> Response:
+    ids = hub.external_ids()
+    return Response(status=200, body={"external_id": ids.of(call.project), "principal": ids.principal})
+
+
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     Route(
         "GET",
@@ -119,6 +124,13 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         name="ironmq.show_outages",
         summary="Show when a subscriber was down, and what longer retries would have reached",
         query=("queue", "subscriber"),
+    ),
+    Route(
+        "GET",
+        PROJECT + "/external-id",
+        _external_id,
+        name="ironmq.show_external_id",
+        summary="Show what a role has to demand that the project's queues push with",
     ),
     Route(
         "GET",

@@ -45,7 +45,7 @@ TRACES: dict[str, Described] = {
     ),
     "ironmq.set_span_export": Described(
         means="Each attempt of a message that was posted with a sampled `traceparent` becomes two spans,"
-        " `message_attempt` and `http_attempt`, within about a minute. It takes effect within half a minute.",
+        " `message_attempt` and `http_attempt`, within two minutes. It takes effect within half a minute.",
         request=request({"traces": request(_FIELDS, needs=("url",))}, needs=("traces",)),
         sent={"traces": _SENT},
         answer=answer({"traces": _SHOWN}),

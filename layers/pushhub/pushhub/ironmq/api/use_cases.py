@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pushhub.engine.records.activity import ProjectActivity
     from pushhub.engine.records.report import ProjectReport
+    from pushhub.engine.security.external_ids import ExternalIds
     from pushhub.ironmq.acknowledge import Acknowledge
     from pushhub.ironmq.conversion import Conversion
     from pushhub.ironmq.events import Events
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.queues import Queues
     from pushhub.ironmq.replay import QueueReplay
     from pushhub.ironmq.search import Search
+    from pushhub.ironmq.senders import QueueSenders
     from pushhub.ironmq.span_settings import SpanSettings
     from pushhub.ironmq.subscribers import Subscribers
 
@@ -32,6 +34,7 @@ class IronUseCases(PastUseCases):
     """The use cases of IronMQ. Those that producers never need are made on first use."""
 
     queues: Queues
+    senders: QueueSenders
     conversion: Conversion
     subscribers: Subscribers
     post: Post
@@ -46,3 +49,4 @@ class IronUseCases(PastUseCases):
     report: Callable[[], ProjectReport]
     alerts: Callable[[], ProjectAlerts]
     spans: Callable[[], SpanSettings]
+    external_ids: Callable[[], ExternalIds]

@@ -128,7 +128,7 @@ class AlertState:
         calm_since: While it fires: since when its value has been below the threshold; 0 while it is not.
         value: The last value; None before the first.
         samples: Counts at earlier times, oldest first, as far as the window needs them.
-        told: Number of notifications so far.
+        notified: Number of notifications so far.
         pending: The last one, until it is posted.
     """
 
@@ -136,7 +136,7 @@ class AlertState:
     calm_since: int = 0
     value: int | None = None
     samples: tuple[Sample, ...] = ()
-    told: int = 0
+    notified: int = 0
     pending: AlertNotification | None = None
 
 
@@ -248,5 +248,7 @@ def to_test(alert: ProjectAlert, now: int) -> ProjectAlert:
 
 
 def _telling(state: AlertState, happened: AlertEvent, value: int, now: int) -> AlertState:
-    number = state.told + 1
-    return replace(state, told=number, pending=AlertNotification(number=number, happened=happened, at=now, value=value))
+    number = state.notified + 1
+    return replace(
+        state, notified=number, pending=AlertNotification(number=number, happened=happened, at=now, value=value)
+    )

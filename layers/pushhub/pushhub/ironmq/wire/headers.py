@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
 from pushhub.base.numerals import digits
-from pushhub.engine.model.message import MAX_HOPS, Message
+from pushhub.engine.model.message import HOPS_HEADER, MAX_HOPS, Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +23,6 @@ MAX_PUSH_HEADER_NAME_BYTES = 64
 MAX_PUSH_HEADER_VALUE_BYTES = 1024
 WEBHOOK_PREFIX = "x-subscribers-"
 """Prefix of a push header's name in a webhook request (IronMQ v3)."""
-
-HOPS_HEADER = "Pushhub-Hops"
-"""Sent with each push: how many queues the message has passed, including the next one. Our addition."""
 
 DESCENDANTS_HEADER = "Pushhub-Descendants"
 """Sent with each push: how many messages may derive from it in this hub."""

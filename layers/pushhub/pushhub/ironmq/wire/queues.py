@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
+from pushhub.base.signature_schemes import Malformed
+from pushhub.base.webhook_senders import GENERIC, SENDERS
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType
 from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
 from pushhub.ironmq.wire.alerts import parse_alerts, render_alert
@@ -22,6 +24,19 @@ MAX_PER_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskedSender:
+    """Whose webhooks a queue is to take.
+
+    Attributes:
+        kind: Empty for anybody's.
+        secret: None for the stored one.
+    """
+
+    kind: str
+    secret: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
     """The settings in a create or update request; None for those that are missing.
 
@@ -32,6 +47,7 @@ class QueueSettings:
         alerts: The complete new list of alerts.
         convert: Whether a pull queue becomes a push queue.
         search_fields: The complete new list of fields by which messages can be found.
+        sender: Whose webhooks it is to take.
     """
 
     type: QueueType | None = None
@@ -42,6 +58,7 @@ class QueueSettings:
     alerts: tuple[Alert, ...] | None = None
     convert: bool = False
     search_fields: tuple[str, ...] | None = None
+    sender: AskedSender | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +89,25 @@ def parse_queue(fields: Fields) -> QueueSettings:
         alerts=None if alerts is None else parse_alerts(alerts),
         convert=boolean(queue, "convert"),
         search_fields=_search_fields(listed(queue, "search_fields")),
+        sender=_sender(queue),
     )
+
+
+def _sender(queue: Fields) -> AskedSender | None:
+    if queue.get("webhook") is False:
+        return AskedSender(kind="")
+    given = section(queue, "webhook")
+    if given is None:
+        return None
+    kind, secret = text(given, "type") or "", text(given, "secret")
+    if kind not in SENDERS or kind == GENERIC:
+        raise Invalid(f"webhook.type must be one of: {', '.join(each for each in SENDERS if each != GENERIC)}")
+    if secret is not None:
+        try:
+            SENDERS[kind].check_secret(secret)
+        except Malformed as error:
+            raise Invalid(f"webhook.secret: {error}") from error
+    return AskedSender(kind=kind, secret=secret)
 
 
 def _search_fields(given: Sequence[Any] | None) -> tuple[str, ...] | None:
@@ -148,6 +183,8 @@ def render_queue(queue: Queue) -> dict[str, object]:
         info["alerts"] = [render_alert(each) for each in queue.alerts]
     if queue.search_fields:
         info["search_fields"] = [*queue.search_fields]
+    if queue.sender is not None:
+        info["webhook"] = {"type": queue.sender.kind}
     return info
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pushhub.base.times import iso_time
 from pushhub.notifications.api.call import ROOT, NotificationsCall
 from pushhub.notifications.wire.errors import ERROR_TYPE, fault_body
 from pushhub.notifications.wire.requests import parse_consumer_name, parse_token_request
 from pushhub.notifications.wire.subscriptions import parse_name
-from pushhub.notifications.wire.waiting import print_waiting
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
     from pushhub.notifications.api.use_cases import NotificationsUseCases
+    from pushhub.notifications.model.waiting import Waiting
 
 
 def _token(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
@@ -33,7 +34,21 @@ def _unsubscribe(hub: NotificationsUseCases, call: NotificationsCall) -> Respons
 
 def _subscribers(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
     found = hub.waiting.of(call.project, parse_name(call.request.query.get("subscription")))
-    return Response(status=200, body={"subscribers": [print_waiting(each) for each in found]})
+    return Response(status=200, body={"subscribers": [_printed(each) for each in found]})
+
+
+def _printed(waiting: Waiting) -> dict[str, Any]:
+    """What waits for a subscriber, on the wire. An addition to Notifications 2.0."""
+    return {
+        "subscription": waiting.topic.name,
+        "nonPersistent": waiting.topic.non_persistent,
+        "subscriber": waiting.subscriber,
+        "shared": waiting.shared,
+        "consumers": waiting.consumers,
+        "unacknowledged": waiting.unacknowledged,
+        "bytes": waiting.size,
+        "oldest": None if waiting.oldest_at is None else iso_time(waiting.oldest_at),
+    }
 
 
 def _handshake(hub: NotificationsUseCases, call: NotificationsCall) -> Response:

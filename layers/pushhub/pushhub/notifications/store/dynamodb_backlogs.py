@@ -111,8 +111,12 @@ class DynamoDBConnectionStore(TableStore):
     def everyone(self) -> Iterator[Connection]:
         """Reads a page of the index, then the connections it names.
 
-        Each minute it starts with another partition, for callers that do not have time for all.
+        Each minute it starts with another partition, for callers that do not have time for all. Where nobody is
+        connected, one read of the whole index says so, for an eighth of what it takes to ask each partition.
         """
+        found, more = next(self._table.scanned(consistent=False, IndexName="idle", Limit=1))
+        if not (found or more):
+            return
         shards = _idle_shards()
         first = self._clock.now() // 60_000 % IDLE_SHARDS
         for shard in shards[first:] + shards[:first]:

@@ -170,7 +170,7 @@ class SealedSigningKeys:
             self._read_at = now if self._secrets else None
         return self._secrets
 
-    def made(self) -> Sequence[bytes]:
+    def signing(self) -> Sequence[bytes]:
         """Of several environments that make the first secret at the same time, one does; all use what is stored."""
         if not self.secrets():
             self._item.make()

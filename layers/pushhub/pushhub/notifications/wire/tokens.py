@@ -75,14 +75,14 @@ class Tokens:
 
     Args:
         secrets: Returns the secrets of this deployment: the first signs, all are valid for verification.
-        made: The same when a token is to be signed; may make the first. ``secrets`` if left out.
+        signing: The same when a token is to be signed; may make the first. ``secrets`` if left out.
     """
 
     def __init__(
-        self, secrets: Callable[[], Sequence[bytes]], made: Callable[[], Sequence[bytes]] | None = None
+        self, secrets: Callable[[], Sequence[bytes]], signing: Callable[[], Sequence[bytes]] | None = None
     ) -> None:
         self._secrets = secrets
-        self._made = made or secrets
+        self._signing = signing or secrets
 
     def sign(self, claims: Claims) -> str:
         """A token."""
@@ -90,7 +90,7 @@ class Tokens:
 
         fields = claims.as_fields() | {"issuedBy": claims.issued_by, "jti": claims.token_id}
         text = json_text.write(fields, ascii_only=True).translate(_ESCAPES)
-        key = _key(self._made()[0], claims.topic.project)
+        key = _key(self._signing()[0], claims.topic.project)
         # The clients' own tokens have no ``typ``.
         return jwt.PyJWS().encode(text.encode(), key, _ALGORITHM, headers={"typ": None})
 

@@ -11,19 +11,30 @@ from pushhub.web.api import Api, Function, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api import (
     applications,
+    arrivals,
     attempts,
+    autoconfigs,
+    connectors,
     consent,
+    destinations,
     endpoints,
     environment,
     event_types,
     gates,
     health,
+    integrations,
     messages,
     poller,
     portal,
     posting,
     public_keys,
+    sources,
+    stream_access,
+    stream_event_types,
+    stream_sinks,
+    streams,
     tasks,
+    transformations,
 )
 from pushhub.webhooks.api.call import WebhooksCall
 from pushhub.webhooks.api.use_cases import WebhooksUseCases
@@ -36,23 +47,44 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     *health.ROUTES,
     *applications.ROUTES,
     *endpoints.ROUTES,
+    *destinations.ROUTES,
     *gates.ROUTES,
+    *transformations.ROUTES,
     *public_keys.ROUTES,
     *consent.ROUTES,
     *event_types.ROUTES,
     *portal.ROUTES,
+    *integrations.ROUTES,
+    *autoconfigs.ROUTES,
+    *connectors.ROUTES,
     *environment.ROUTES,
     *endpoints.OPERATIONAL_ROUTES,
     *tasks.ROUTES,
     *poller.ROUTES,
+    *sources.ROUTES,
+    *stream_access.ROUTES,
+    *stream_event_types.ROUTES,
+    *streams.ROUTES,
+    *stream_sinks.ROUTES,
+    *arrivals.ROUTES,
+    *arrivals.ASKING_ROUTES,
     *posting.ROUTES,
     *messages.ROUTES,
     *attempts.ROUTES,
 )
 """Every route of the webhooks API; if two paths match, the first one wins."""
 
-_UNKEPT = portal.UNKEPT | tasks.UNKEPT | {consent.POST_NAME}
+_UNKEPT = frozenset({consent.POST_NAME}).union(
+    *(each.UNKEPT for each in (portal, tasks, sources, stream_access, stream_sinks, transformations))
+)
 """POSTs whose answers are not kept for repeated requests."""
+
+_SECRET_ANSWERS = frozenset().union(
+    *(
+        each.SECRET_ANSWERS
+        for each in (autoconfigs, destinations, endpoints, integrations, sources, stream_access, stream_sinks)
+    )
+)
 
 Handler = Callable[[WebhooksUseCases, WebhooksCall], Response]
 
@@ -68,7 +100,7 @@ class WebhooksApi(Api[WebhooksUseCases, WebhooksCall]):
         warnings: Callable[[str, bytes], Sequence[str]] | None = None,
     ) -> None:
         routes = (
-            replace(each, handler=_once(each.handler, secret=each.name in endpoints.SECRET_ANSWERS))
+            replace(each, handler=_once(each.handler, secret=each.name in _SECRET_ANSWERS))
             if each.method == "POST" and each.function is Function.CONTROL and each.name not in _UNKEPT
             else each
             for each in ROUTES

@@ -46,6 +46,8 @@ def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    # First: nothing finds the keys of an application that is not there any more.
+    hub.portal.close_all(hub.applications.application(call.project, call.app))
     hub.applications.delete(call.project, call.app)
     return Response(status=204, body={})
 

@@ -34,6 +34,7 @@ class Caller:
         flags: Feature flags of an application's token; None for the organization's.
         capabilities: What an application's token may do; None for everything.
         frame: Public id of the frame that an application's portal may be shown in; empty for none.
+        holder: Id of the integration or autoconfiguration whose key it shows; empty for none.
     """
 
     project: str
@@ -41,6 +42,7 @@ class Caller:
     flags: frozenset[str] | None = None
     capabilities: frozenset[str] | None = None
     frame: str = ""
+    holder: str = ""
 
     @property
     def reach(self) -> Reach:
@@ -74,6 +76,11 @@ class WebhooksCall(Call):
         if self.names.get("app") == OPERATIONAL_APP:
             raise not_found()
         return self.names.get("app", OPERATIONAL_APP)
+
+    @property
+    def stream(self) -> str:
+        """Id or uid of the stream in the path."""
+        return self.names["stream"]
 
     @property
     def endpoint(self) -> str:

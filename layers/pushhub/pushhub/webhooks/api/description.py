@@ -33,10 +33,25 @@ from pushhub.web.description import (
     whole,
 )
 from pushhub.web.health_description import HEALTH_EXAMPLE, health_schema
+from pushhub.webhooks.api.connector_description import (
+    CONNECTOR,
+    CONNECTOR_ID,
+    CONNECTOR_ROUTES,
+    CONNECTOR_SCHEMAS,
+    CONNECTOR_WANTED,
+)
+from pushhub.webhooks.api.description_parts import AT, ENDPOINT_ID, RATE, TEXTS, TIME, UID, page
 from pushhub.webhooks.api.dialect import CODES
+from pushhub.webhooks.api.poller import STARTS
+from pushhub.webhooks.api.source_description import SOURCE_NAMES, SOURCE_QUERY, SOURCE_ROUTES, SOURCE_SCHEMAS
+from pushhub.webhooks.api.stream_description import STREAM_NAMES, STREAM_ROUTES, STREAM_SCHEMAS
+from pushhub.webhooks.api.transformation_description import TRANSFORMATIONS
+from pushhub.webhooks.applications.integrations import MOST
 from pushhub.webhooks.endpoints.health import MOST_SHOWN
 from pushhub.webhooks.model.application import ApplicationFields
 from pushhub.webhooks.model.cloud_events import Mode
+from pushhub.webhooks.model.connector import ConnectorProduct
+from pushhub.webhooks.model.consumer import DEFAULT_LEASE_MS, MOST_LEASE_MS
 from pushhub.webhooks.model.endpoint import EndpointFields
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.page import MAX_LIMIT
@@ -44,45 +59,25 @@ from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.model.portal_frame import MAX_ORIGIN_LENGTH, MAX_ORIGINS
 from pushhub.webhooks.model.redaction import MAX_PATH_LENGTH, MAX_PATHS
 from pushhub.webhooks.model.task import TaskKind, TaskStatus
+from pushhub.webhooks.wire.destination import DESTINATION_TYPES
 from pushhub.webhooks.wire.grant import WORDS
+from pushhub.webhooks.wire.integration import MAX_NAME
+from pushhub.webhooks.wire.portal import MAX_FLAGS
 
 INVALID = 422
 """The status of a request that breaks a rule, with a list of what is wrong."""
 
-_FURTHER_CODES = {403: "insufficient access", 409: "conflict", 500: "server_error"}
+_FURTHER_CODES = {
+    403: "insufficient access",
+    409: "conflict",
+    500: "server_error",
+    501: "not_implemented",
+    508: "loop",
+}
 
-_AT = "2026-11-22T05:34:16.123Z"
-TIME = text("RFC 3339, UTC.")
-TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
-_UID = text("Your own id for it.", pattern=r"^[a-zA-Z0-9\-_.]{1,256}$")
-_RATE = whole("Messages per second.", 1, 65_535)
 _NAMES = array(text(), minItems=1)
 _MESSAGE_ID, _ATTEMPT_ID = "msg_3MRPxozovyLlR7ADBjfm3xddNLq", "atmpt_3MRPxozovyLlR7ADBjfm3xddNLq"
-_APP_ID, _ENDPOINT_ID = "app_3MRPxozw7TPC3MSkZFTrdbEFpc6", "ep_3MRPxozw7TPC3MSkZFTrdbEFpc6"
-
-
-def listed(item: Schema) -> Schema:
-    """A page of a list."""
-    return answer(
-        {
-            "data": array(item),
-            "iterator": nullable(text("Where the next page begins.")),
-            "prevIterator": text("Where the previous page ends."),
-            "done": boolean("Whether this is the last page."),
-        },
-        lacks=("prevIterator",),
-    )
-
-
-def listing(item: Any, key: str) -> dict[str, Any]:
-    """An example of a page of one item."""
-    return {"data": [item], "iterator": key, "prevIterator": f"-{key}", "done": True}
-
-
-def _page(schema: str, example: Any, key: str, means: str = "") -> Described:
-    """A route that lists."""
-    item = ref(schema)
-    return Described(means=means, asked={"limit": "50"}, answer=listed(item), answered=listing(example, key))
+_APP_ID = "app_3MRPxozw7TPC3MSkZFTrdbEFpc6"
 
 
 def _object(
@@ -108,7 +103,7 @@ def _object(
     shown = Described(answer=ref(schema), answered=example)
     whole = replace(shown, request=request(wanted, needs=needs), sent=sent, refusals=refusals)
     routes = {
-        "list": _page(schema, example, key),
+        "list": page(schema, example, key),
         "show": shown,
         "create": whole,
         "replace": whole,
@@ -128,11 +123,11 @@ _APPLICATION: dict[str, Any] = {
     "name": "Acme",
     "throttleRate": None,
     "metadata": {},
-    "createdAt": _AT,
-    "updatedAt": _AT,
+    "createdAt": AT,
+    "updatedAt": AT,
 }
 _ENDPOINT: dict[str, Any] = {
-    "id": _ENDPOINT_ID,
+    "id": ENDPOINT_ID,
     "uid": None,
     "url": "https://acme.example/webhooks",
     "version": 1,
@@ -144,8 +139,36 @@ _ENDPOINT: dict[str, Any] = {
     "throttleRate": None,
     "rateLimit": None,
     "metadata": {},
-    "createdAt": _AT,
-    "updatedAt": _AT,
+    "createdAt": AT,
+    "updatedAt": AT,
+}
+_SINK: dict[str, Any] = {
+    "id": ENDPOINT_ID.replace("ep_", "sink_"),
+    "uid": None,
+    "type": "sqs",
+    "config": {
+        "queueUrl": "https://sqs.eu-west-1.amazonaws.com/123456789012/orders",
+        "region": "eu-west-1",
+        "roleArn": "arn:aws:iam::123456789012:role/pushhub",
+        "externalId": "5b2f9e1c7a4d4e0f8c6b3a2d1e0f9c8b7a6d5e4f",
+    },
+    "status": "enabled",
+    "batchSize": 1,
+    "maxWaitSecs": 0,
+    "currentIterator": "",
+    "eventTypes": None,
+    "channels": None,
+    "metadata": {},
+    "createdAt": AT,
+    "updatedAt": AT,
+}
+_AUTOCONFIG_ID = "autocfg_3MRPxozw7TPC3MSkZFTrdbEFpc6"
+_AUTOCONFIG_TOKEN: dict[str, Any] = {"id": _AUTOCONFIG_ID, "token": "auto_v2_eyJhaWQiOiJhcHBfM01S...", "createdAt": AT}
+_INTEGRATION_ID = "integ_3MRPxozw7TPC3MSkZFTrdbEFpc6"
+_INTEGRATION: dict[str, Any] = {"id": _INTEGRATION_ID, "name": "Order desk", "createdAt": AT, "updatedAt": AT}
+_INTEGRATION_WANTED: dict[str, Schema] = {
+    "name": text("", minLength=1, maxLength=MAX_NAME),
+    "featureFlags": nullable(array(text(), maxItems=MAX_FLAGS)),
 }
 _EVENT_TYPE: dict[str, Any] = {
     "name": "user.created",
@@ -153,8 +176,8 @@ _EVENT_TYPE: dict[str, Any] = {
     "archived": False,
     "deprecated": False,
     "schemas": None,
-    "createdAt": _AT,
-    "updatedAt": _AT,
+    "createdAt": AT,
+    "updatedAt": AT,
     "featureFlag": None,
 }
 
@@ -168,20 +191,20 @@ _MESSAGE: dict[str, Any] = {
     "eventType": "user.created",
     "payload": {"email": "a@b.example"},
     "channels": None,
-    "timestamp": _AT,
+    "timestamp": AT,
 }
 _ATTEMPT: dict[str, Any] = {
     "id": _ATTEMPT_ID,
     "url": "https://acme.example/webhooks",
     "msgId": _MESSAGE_ID,
-    "endpointId": _ENDPOINT_ID,
+    "endpointId": ENDPOINT_ID,
     "response": "ok",
     "responseStatusCode": 200,
     "responseDurationMs": 50,
     "status": 0,
     "statusText": "success",
     "triggerType": 0,
-    "timestamp": _AT,
+    "timestamp": AT,
 }
 _DESTINATION: dict[str, Any] = {
     **{name: value for name, value in _ENDPOINT.items() if name != "metadata"},
@@ -208,7 +231,7 @@ _REDACTION: dict[str, Schema] = {
 }
 _APPLICATION_WANTED = settings_wanted(
     ApplicationFields,
-    uid=nullable(_UID),
+    uid=nullable(UID),
     metadata=nullable(TEXTS),
     redaction=nullable(request(_REDACTION, means=setting_of(ApplicationFields, "redaction").means)),
     searchFields=array(
@@ -239,7 +262,7 @@ _FRAME_WANTED = request(
 _ENDPOINT_WANTED = settings_wanted(
     EndpointFields,
     url=text(setting_of(EndpointFields, "url").means, format="uri"),
-    uid=nullable(_UID),
+    uid=nullable(UID),
     eventTypes=nullable(array(text(), setting_of(EndpointFields, "event_types").means, minItems=1)),
     channels=nullable(array(text(), setting_of(EndpointFields, "channels").means, minItems=1, maxItems=10)),
     metadata=nullable(TEXTS),
@@ -413,7 +436,7 @@ _MTLS_FIELDS: dict[str, Schema] = {
     "endsAt": TIME,
     "privateCa": boolean("Whether the receiver's own certificate is checked by authorities that were set."),
 }
-_MTLS_SHOWN = {"subject": "pushhub.example", "endsAt": _AT, "privateCa": False}
+_MTLS_SHOWN = {"subject": "pushhub.example", "endsAt": AT, "privateCa": False}
 _SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; generated if left out."))
 _CONSENT = Described(
     means="The URL is the one that an endpoint was given when it was asked; it counts once and for a day."
@@ -466,7 +489,7 @@ _CIRCUIT_FIELDS: dict[str, Schema] = {
 _CIRCUIT: dict[str, Any] = {
     "health": HEALTH_EXAMPLE,
     "circuit": "open",
-    "circuitSince": _AT,
+    "circuitSince": AT,
     "nextProbe": "2026-11-22T05:38:16.123Z",
     "failedProbes": 2,
     "failingSince": "2026-11-22T05:30:00.000Z",
@@ -474,7 +497,7 @@ _CIRCUIT: dict[str, Any] = {
 }
 
 _TASK_ID = "qtask_3MRPxozw7TPC3MSkZFTrdbEFpc6"
-_TASK_BEGUN: dict[str, Any] = {"id": _TASK_ID, "status": "running", "task": "endpoint.recover", "updatedAt": _AT}
+_TASK_BEGUN: dict[str, Any] = {"id": _TASK_ID, "status": "running", "task": "endpoint.recover", "updatedAt": AT}
 _TASK: dict[str, Any] = {**_TASK_BEGUN, "status": "finished", "data": {"messagesSent": 2, "messagesLooked": 5}}
 _TASK_FIELDS: dict[str, Schema] = {
     "id": text("Begins with `qtask_`."),
@@ -489,7 +512,7 @@ _REPLAY_FIELDS: dict[str, Schema] = {
     "dryRun": boolean("Whether messages are only counted. The hub's own field."),
     "unlimited": boolean("Whether since may be more than 14 days before until. The hub's own field."),
 }
-_REPLAY: dict[str, Any] = {"request": request(_REPLAY_FIELDS, needs=("since",)), "sent": {"since": _AT}}
+_REPLAY: dict[str, Any] = {"request": request(_REPLAY_FIELDS, needs=("since",)), "sent": {"since": AT}}
 _OPERATIONAL_WANTED = {name: schema for name, schema in _ENDPOINT_WANTED.items() if name != "channels"}
 _OPERATIONAL_SHOWN_FIELDS = {name: schema for name, schema in _ENDPOINT_SHOWN_FIELDS.items() if name != "channels"}
 _OPERATIONAL = {name: value for name, value in _ENDPOINT.items() if name != "channels"}
@@ -503,7 +526,45 @@ def _endpoint_shown(fields: Mapping[str, Schema]) -> Schema:
     return answer({**fields, **own, **listed}, lacks=(*_ENDPOINT_ADDITIONS, *listed))
 
 
+_SINK_TYPE = text("What it is.", enum=list(DESTINATION_TYPES))
+_SINK_WANTED: dict[str, Schema] = {
+    "type": text("`sqs`, `sns` or `eventBridge`; other types of Svix are answered with 501."),
+    "config": obj(
+        "`queueUrl`, `topicArn` or `eventBusName` (an ARN; a name alone with a role of its account), and `roleArn`, or "
+        "`accessKeyId` and `secretAccessKey` (never shown again). `region`, `endpointUrl`, `detailType`; `externalId` "
+        "is the hub's, and may be left out."
+    ),
+    "uid": nullable(text("Your own id for it.", pattern=r"^(?!sink_)[a-zA-Z0-9_-]{1,60}$")),
+    "status": nullable(text("Whether it gets messages.", enum=["enabled", "disabled"])),
+    "batchSize": nullable(whole("Accepted; messages are sent one by one.", 1, 1_000)),
+    "maxWaitSecs": nullable(whole("Accepted; nothing waits for a batch.", 0, 300)),
+    "eventTypes": nullable(array(text(), "The types it gets; null or empty for all.")),
+    "channels": nullable(array(text(), "It gets messages in any of these; null or empty for all.")),
+    "metadata": nullable(TEXTS),
+}
 _SCHEMAS: dict[str, Schema] = {
+    "WebhooksSink": answer(
+        {
+            "id": text("Begins with `sink_`; as an endpoint, with `ep_`."),
+            "uid": nullable(text()),
+            "type": _SINK_TYPE,
+            "config": obj("Without the secret."),
+            "status": text("How it is doing.", enum=["enabled", "disabled", "paused", "retrying"]),
+            "failureReason": text("Why it is retried or paused."),
+            "nextRetryAt": TIME,
+            "batchSize": whole("Always 1."),
+            "maxWaitSecs": whole("Always 0."),
+            "currentIterator": text("Always empty."),
+            "eventTypes": nullable(array(text())),
+            "channels": nullable(array(text())),
+            "metadata": TEXTS,
+            "createdAt": TIME,
+            "updatedAt": TIME,
+        },
+        lacks=("failureReason", "nextRetryAt"),
+    ),
+    **SOURCE_SCHEMAS,
+    **STREAM_SCHEMAS,
     "SubscriberHealth": health_schema([*HealthState]),
     "WebhooksMessage": answer(_MESSAGE_FIELDS, lacks=_MESSAGE_LACKS),
     "WebhooksAttemptedMessage": answer(
@@ -552,8 +613,8 @@ _SCHEMAS: dict[str, Schema] = {
         {
             **{name: _APPLICATION_WANTED[name] for name in ("name", "throttleRate", "metadata")},
             "id": text("Begins with `app_`."),
-            "uid": _UID,
-            "rateLimit": _RATE,
+            "uid": UID,
+            "rateLimit": RATE,
             "metadata": TEXTS,
             **_APPLICATION_ADDITIONS,
             "createdAt": TIME,
@@ -576,6 +637,37 @@ _SCHEMAS: dict[str, Schema] = {
             "iterator": text("Where to continue."),
             "done": boolean("Whether there is nothing more at present."),
         }
+    ),
+    "WebhooksLeasedMessage": answer(
+        {"offset": whole("By which it is acknowledged.", 1), **_MESSAGE_FIELDS}, lacks=_MESSAGE_LACKS
+    ),
+    "WebhooksIntegration": answer(
+        {
+            "id": text("Begins with `integ_`."),
+            "name": text(),
+            "featureFlags": array(
+                text(), "Event types that have a flag are shown to its key only if it is among these."
+            ),
+            "createdAt": TIME,
+            "updatedAt": TIME,
+        },
+        lacks=("featureFlags",),
+    ),
+    **CONNECTOR_SCHEMAS,
+    "WebhooksIntegrationKey": answer({"key": text("Opens the application; shown only this once.")}),
+    "WebhooksAutoconfigToken": answer(
+        {"id": text(), "token": text("For the consumer; shown only this once."), "createdAt": TIME}
+    ),
+    "WebhooksAutoconfig": answer(
+        {
+            "id": text(),
+            "tokenCensored": text(),
+            "status": text("Whether a consumer has set up its endpoint.", enum=["pending", "active"]),
+            "endpId": text("Id of that endpoint."),
+            "destId": text("Id of that endpoint, if it is a polling one."),
+            "createdAt": TIME,
+        },
+        lacks=("endpId", "destId"),
     ),
     "WebhooksAccess": answer({"url": text("The portal's URL."), "token": text("Opens one application.")}),
     "WebhooksFrame": answer({"origins": array(text("Of pages that may show the portal in a frame."))}),
@@ -621,7 +713,7 @@ def _counts(**example: int) -> Described:
 
 
 _MESSAGE_SHOWN, _ATTEMPT_SHOWN = ref("WebhooksMessage"), ref("WebhooksAttempt")
-_ATTEMPTS = _page("WebhooksAttempt", _ATTEMPT, _ATTEMPT_ID)
+_ATTEMPTS = page("WebhooksAttempt", _ATTEMPT, _ATTEMPT_ID)
 
 _GATES: dict[str, Described] = {
     "webhooks.show_oauth": Described(
@@ -665,7 +757,7 @@ _ROUTES: Mapping[str, Described] = {
             {
                 "eventType": text(),
                 "payload": obj("Any JSON object."),
-                "eventId": nullable(_UID),
+                "eventId": nullable(UID),
                 "channels": nullable(array(text(), minItems=1, maxItems=10)),
                 "tags": nullable(array(text(), minItems=1, maxItems=5)),
                 "payloadRetentionPeriod": nullable(whole("Days.", 1, 90)),
@@ -704,7 +796,7 @@ _ROUTES: Mapping[str, Described] = {
         },
         refusals={409: "The event id is already in use", **OVER_QUOTA},
     ),
-    "webhooks.list_messages": _page("WebhooksMessage", _MESSAGE, _MESSAGE_ID),
+    "webhooks.list_messages": page("WebhooksMessage", _MESSAGE, _MESSAGE_ID),
     "webhooks.show_message": Described(answer=_MESSAGE_SHOWN, answered=_MESSAGE),
     "webhooks.expunge_message": Described(means="It is no longer tried, but stays listed."),
     "webhooks.expunge_messages": Described(
@@ -719,10 +811,10 @@ _ROUTES: Mapping[str, Described] = {
         answer=answer({"active": boolean()}),
         answered={"active": True},
     ),
-    "webhooks.list_attempted_messages": _page(
+    "webhooks.list_attempted_messages": page(
         "WebhooksAttemptedMessage", {**_MESSAGE, "status": 0, "statusText": "success"}, _MESSAGE_ID
     ),
-    "webhooks.list_destinations": _page("WebhooksDestination", _DESTINATION, _ENDPOINT_ID),
+    "webhooks.list_destinations": page("WebhooksDestination", _DESTINATION, ENDPOINT_ID),
     "webhooks.list_attempts_of_endpoint": _ATTEMPTS,
     "webhooks.list_attempts_of_message": _ATTEMPTS,
     "webhooks.list_attempts": _ATTEMPTS,
@@ -761,11 +853,11 @@ _ROUTES: Mapping[str, Described] = {
             },
             needs=("since",),
         ),
-        sent={"since": _AT, "eventTypes": ["user.created"]},
+        sent={"since": AT, "eventTypes": ["user.created"]},
     ),
     "webhooks.expunge_all": _begun("application.purge_content", means="The messages stay listed."),
     "webhooks.count_by_event_type": _begun("event-type.aggregate"),
-    "webhooks.list_tasks": _page("WebhooksTask", _TASK, _TASK_ID, "Tasks of the last 90 days."),
+    "webhooks.list_tasks": page("WebhooksTask", _TASK, _TASK_ID, "Tasks of the last 90 days."),
     "webhooks.count_by_app": Described(
         request=request(
             {"since": TIME, "until": TIME, "appIds": nullable(array(text(), "Ids or uids; by default all."))},
@@ -800,9 +892,23 @@ _ROUTES: Mapping[str, Described] = {
         answer=ref("WebhooksPolled"),
         answered=_POLLED,
     ),
+    "webhooks.lease": Described(
+        means="Of a polling endpoint, in order. Until the consumer acknowledges some of them, or the lease ends, it is "
+        "given nothing else. Then what is not acknowledged is given again.",
+        asked={"limit": "50", "lease_duration_ms": "30000", "starting_position": "earliest"},
+        answer=answer(
+            {"data": array(ref("WebhooksLeasedMessage")), "done": boolean("Whether there is nothing more at present.")}
+        ),
+        answered={"data": [{"offset": 1, **_MESSAGE}], "done": True},
+    ),
+    "webhooks.acknowledge": Described(
+        means="This message and all before it are done.",
+        request=request({"offset": whole("Of a message that the consumer was given.", 0)}, needs=("offset",)),
+        sent={"offset": 1},
+    ),
     "webhooks.seek": Described(
         request=request({"after": TIME}, needs=("after",)),
-        sent={"after": _AT},
+        sent={"after": AT},
         answer=answer({"iterator": text()}),
         answered={"iterator": _MESSAGE_ID},
     ),
@@ -854,7 +960,7 @@ _ROUTES: Mapping[str, Described] = {
             },
             lacks=("signaturesEnd", "certificateEndsAt", "certificateDaysLeft"),
         ),
-        answered={"disabled": False, **_CIRCUIT, "waiting": 12, "oldSecretsEnd": [_AT]},
+        answered={"disabled": False, **_CIRCUIT, "waiting": 12, "oldSecretsEnd": [AT]},
     ),
     **_object(
         "application",
@@ -877,7 +983,7 @@ _ROUTES: Mapping[str, Described] = {
         "endpoint",
         "WebhooksEndpoint",
         _ENDPOINT,
-        _ENDPOINT_ID,
+        ENDPOINT_ID,
         wanted=_ENDPOINT_WANTED,
         needs=("url",),
         sent={"url": "https://acme.example/webhooks"},
@@ -891,10 +997,44 @@ _ROUTES: Mapping[str, Described] = {
         delete={"means": "Messages that were sent to it stay listed."},
     ),
     **_object(
+        "sink",
+        "WebhooksSink",
+        _SINK,
+        ENDPOINT_ID,
+        wanted=_SINK_WANTED,
+        needs=("type", "config"),
+        sent={
+            "type": "sqs",
+            "config": {"queueUrl": _SINK["config"]["queueUrl"], "roleArn": _SINK["config"]["roleArn"]},
+        },
+        refusals={**_TAKEN, 501: "A type of destination that this hub does not have"},
+        create={"means": "An endpoint on AWS (docs/destinations.md): it is listed as an endpoint, too."},
+        replace={"means": "If it does not exist, it is created from the body, with 201.", "also": (201,)},
+        patch={
+            "means": "Fields that are left out do not change, in `config` neither.",
+            "request": request(_SINK_WANTED, needs=("type",)),
+            "sent": {"type": "sqs", "status": "disabled"},
+        },
+        delete={"means": "Messages that were sent to it stay listed."},
+    ),
+    "webhooks.rotate_sink_secret": replace(
+        _ROTATE_SECRET, answer=ref("WebhooksKey"), answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
+    ),
+    **TRANSFORMATIONS,
+    "webhooks.show_external_id": Described(
+        means="For destinations with a role (docs/destinations.md): its trust policy lets in the principal, with this "
+        "`sts:ExternalId`. The hub chose it for the application, and it stays the same.",
+        answer=answer({"externalId": text("The application's own."), "principal": text("Who assumes the role.")}),
+        answered={
+            "externalId": _SINK["config"]["externalId"],
+            "principal": "arn:aws:iam::999999999999:root",
+        },
+    ),
+    **_object(
         "operational_endpoint",
         "WebhooksOperationalEndpoint",
         _OPERATIONAL,
-        _ENDPOINT_ID,
+        ENDPOINT_ID,
         wanted=_OPERATIONAL_WANTED,
         needs=("url",),
         sent={"url": "https://ops.example/pushhub"},
@@ -946,6 +1086,12 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.set_application_signatures": _SET_SIGNATURE_DEFAULTS,
     "webhooks.show_project_signatures": _SHOW_SIGNATURE_DEFAULTS,
     "webhooks.set_project_signatures": _SET_SIGNATURE_DEFAULTS,
+    **SOURCE_ROUTES,
+    **STREAM_ROUTES,
+    "webhooks.show_source_secret": _SHOW_SECRET,
+    "webhooks.rotate_source_secret": _ROTATE_SECRET,
+    "webhooks.show_source_headers": _SHOW_HEADERS,
+    "webhooks.set_source_headers": _SET_HEADERS,
     **_GATES,
     **{name.replace("_", "_operational_", 1): each for name, each in _GATES.items()},
     "webhooks.show_public_keys": Described(
@@ -1017,6 +1163,78 @@ _ROUTES: Mapping[str, Described] = {
         answer=ref("WebhooksAccess"),
         answered=_ACCESS,
     ),
+    **_object(
+        "integration",
+        "WebhooksIntegration",
+        _INTEGRATION,
+        _INTEGRATION_ID,
+        wanted=_INTEGRATION_WANTED,
+        needs=("name",),
+        sent={"name": "Order desk"},
+        refusals={},
+        create={
+            "means": f"A service of another company that looks after this application's endpoints; at most {MOST}. "
+            "It has no key yet: give it one with `key/rotate`.",
+            "refusals": {409: "The application has too many"},
+        },
+        replace={"means": "Its key stays, and has the new feature flags at once."},
+        delete={"means": "Its key opens nothing any more."},
+    ),
+    "webhooks.rotate_integration_key": Described(
+        means="The key is a token that opens this application until it is rotated, or the integration is deleted. "
+        "The one before opens nothing any more.",
+        answer=ref("WebhooksIntegrationKey"),
+        answered={"key": _ACCESS["token"]},
+    ),
+    **CONNECTOR_ROUTES,
+    "webhooks.list_connectors": replace(
+        page("WebhooksConnector", CONNECTOR, CONNECTOR_ID),
+        means="Pages may be short. A portal needs the capability `ManageTransformations`, and sees those that have no "
+        "feature flags or one of its own.",
+    ),
+    "webhooks.create_autoconfig": Described(
+        means="Clients read the hub's URL, a key that sets up one endpoint and that endpoint's signing secret in the "
+        "token, and need nothing else.",
+        request=request({"featureFlags": nullable(array(text(), maxItems=MAX_FLAGS))}),
+        sent={},
+        answer=ref("WebhooksAutoconfigToken"),
+        answered=_AUTOCONFIG_TOKEN,
+    ),
+    "webhooks.show_autoconfig": Described(
+        answer=ref("WebhooksAutoconfig"),
+        answered={
+            "id": _AUTOCONFIG_ID,
+            "tokenCensored": "auto_v2_********",
+            "status": "active",
+            "endpId": ENDPOINT_ID,
+            "createdAt": AT,
+        },
+    ),
+    "webhooks.delete_autoconfig": Described(means="Its token sets up nothing any more; the endpoint stays."),
+    "webhooks.rotate_autoconfig": Described(
+        means="The token before sets up nothing any more. The endpoint goes on as it is; when a consumer comes with "
+        "the new token, it signs with that one's secret, and for a day with the previous one, too. A `signingSecret` "
+        "that is sent is ignored.",
+        answer=ref("WebhooksAutoconfigToken"),
+        answered=_AUTOCONFIG_TOKEN,
+    ),
+    "webhooks.subscribe": Described(
+        means="Only with the key in the token. A `secret` that is sent is ignored: the token has it.",
+        request=request({**_ENDPOINT_WANTED, **_NEW_ENDPOINT}, needs=("url",)),
+        sent={"url": "https://acme.example/webhooks"},
+        answer=ref("WebhooksEndpoint"),
+        answered=_ENDPOINT,
+        refusals={403: "It is not the key of this autoconfiguration", **_TAKEN},
+    ),
+    "webhooks.subscribe_poller": Described(
+        means="Only with the key in the token. The `type` is `pollingEndpoint`. Nothing is pushed to it: consumers "
+        "read it, with the same key.",
+        request=request(_SINK_WANTED, needs=("type",)),
+        sent={"type": "pollingEndpoint", "eventTypes": ["user.created"]},
+        answer=ref("WebhooksSink"),
+        answered={**_SINK, "type": "pollingEndpoint", "config": {}},
+        refusals={403: "It is not the key of this autoconfiguration", 409: "It has set up another kind of endpoint"},
+    ),
     "webhooks.show_portal_frame": _SHOW_FRAME,
     "webhooks.set_portal_frame": replace(
         _SET_FRAME,
@@ -1047,10 +1265,16 @@ _ROUTES: Mapping[str, Described] = {
                 "createdAt": TIME,
                 "eventTypes": array(_EVENT_TYPE_SHOWN),
                 "settings": nullable(obj()),
-                "connectors": array(obj()),
+                "connectors": array(ref("WebhooksConnector")),
             }
         ),
-        answered={"version": 1, "createdAt": _AT, "eventTypes": [_EVENT_TYPE], "settings": None, "connectors": []},
+        answered={
+            "version": 1,
+            "createdAt": AT,
+            "eventTypes": [_EVENT_TYPE],
+            "settings": None,
+            "connectors": [CONNECTOR],
+        },
     ),
     "webhooks.import_openapi": Described(
         means="Of `webhooks` (OpenAPI 3.1) or `x-webhooks`: a name is an event type, and what is posted its schema, "
@@ -1094,14 +1318,15 @@ _ROUTES: Mapping[str, Described] = {
         answered={"data": {"modified": ["user.created"]}},
     ),
     "webhooks.import_environment": Described(
-        means="Event types are added or replaced, none is deleted. Settings and connectors are ignored.",
+        means="Event types and connectors are added or replaced, none is deleted. A connector is known by its uid, or "
+        "without one by its name. Settings are ignored.",
         request=request(
             {
                 "eventTypes": nullable(
                     array(request({"name": text(), **_EVENT_TYPE_FIELDS}, needs=("name", "description")))
                 ),
                 "settings": nullable(obj()),
-                "connectors": nullable(array(obj())),
+                "connectors": nullable(array(request(CONNECTOR_WANTED, needs=("name", "transformation")))),
             }
         ),
         sent={"eventTypes": [{"name": "user.created", "description": "A user was created"}]},
@@ -1127,7 +1352,11 @@ DESCRIPTION = ApiDescription(
     names={
         "project": Named(means="Id of the project.", example="5f0000000000000000000001"),
         "app": Named(means="Id or uid of the application.", example=_APP_ID),
-        "endpoint": Named(means="Id or uid of the endpoint.", example=_ENDPOINT_ID),
+        "endpoint": Named(means="Id or uid of the endpoint.", example=ENDPOINT_ID),
+        "destination": Named(means="Id or uid of the destination.", example=_SINK["id"]),
+        "autoconfig": Named(means="Id of the autoconfiguration.", example=_AUTOCONFIG_ID),
+        "integration": Named(means="Id of the integration.", example=_INTEGRATION_ID),
+        "connector": Named(means="Id or uid of the connector.", example=CONNECTOR_ID),
         "event_type": Named(means="Name of the event type.", example="user.created"),
         "message": Named(means="Id of the message, or the producer's own.", example=_MESSAGE_ID),
         "task": Named(means="Id of the task.", example=_TASK_ID),
@@ -1137,11 +1366,22 @@ DESCRIPTION = ApiDescription(
         "consumer": Named(means="Name of a consumer.", example="one"),
         "attempt": Named(means="Id of the attempt.", example=_ATTEMPT_ID),
         "secret": Named(means="The last part of the URL.", example="kV6mTq0nJYbY2ZC2w1o0lWQ7uJcJ5rQh8u2Zl1W3x9E"),
+        **SOURCE_NAMES,
+        **STREAM_NAMES,
     },
     query={
+        **SOURCE_QUERY,
+        "lease_duration_ms": Named(
+            means="Milliseconds that the consumer has for what it is given.",
+            schema=whole("", 0, MOST_LEASE_MS, default=DEFAULT_LEASE_MS),
+        ),
+        "starting_position": Named(
+            means="Where a new consumer begins: with its polling endpoint, or now.", schema=text(enum=list(STARTS))
+        ),
         "limit": Named(means="Items on a page.", schema=whole("", 1, MAX_LIMIT, default=50)),
         "iterator": Named(means="An `iterator` or `prevIterator` of another page."),
         "order": Named(means="The order of the list.", schema=text(enum=["ascending", "descending"])),
+        "product_type": Named(means="Only those that are meant for it.", schema=text(enum=list(ConnectorProduct))),
         "get_if_exists": Named(means="Whether to return an existing one.", schema=boolean(default=False)),
         "include_archived": Named(means="Whether to list archived ones.", schema=boolean(default=False)),
         "with_content": Named(means="Whether to show schemas or payloads.", schema=boolean()),

@@ -24,9 +24,11 @@ from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.audit import Identity
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
 from pushhub.webhooks.api.call import Caller, WebhooksCall
+from pushhub.webhooks.model.ids import IdPrefix, is_id
 from pushhub.webhooks.model.not_offered import not_offered
 from pushhub.webhooks.model.portal import PortalAccess, capability_for, is_only_looking, named_by
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, insufficient, not_found
+from pushhub.webhooks.wire.destination import endpoint_name
 from pushhub.webhooks.wire.fields import NAME
 
 if TYPE_CHECKING:
@@ -59,6 +61,25 @@ class FindAccess(Protocol):
 
     def find(self, token: str) -> PortalAccess | None:
         """What a token currently gives access to, or None."""
+
+
+READS = "webhooks.read_stream_sink"
+"""The only route that the token of a poller opens."""
+
+OF_CONSUMERS = frozenset({"webhooks.lease", "webhooks.acknowledge"})
+"""Routes that the key of an autoconfiguration opens; they look whether the polling endpoint is its own."""
+
+
+def _refuse_stream(names: Mapping[str, str]) -> None:
+    """Refuse, as ``NotFound``, a stream where an application is named: streams have routes of their own, which keep
+    their order and know how sinks read.
+    """
+    if is_id(IdPrefix.STREAM, names.get("app", "")):
+        raise not_found()
+
+
+def _is_name(text: str) -> bool:
+    return NAME.fullmatch(text) is not None
 
 
 class WebhooksDialect(Dialect[WebhooksCall]):
@@ -95,6 +116,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
     def admit(self, route: Route[Any, WebhooksCall], request: Request, names: Mapping[str, str]) -> WebhooksCall:
         """Admit a caller with a valid token, if it may use the route and the application."""
         if route.auth is Auth.NONE:
+            _refuse_stream(names)
             return WebhooksCall(request=request, names=names, caller=Caller(project=""))
         caller = self.caller(request.headers.get("authorization", ""))
         if not route.only_looks:
@@ -104,6 +126,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             raise Refused(403, "insufficient access", "This token is not for a portal in this frame")
         if caller.app_id is not None:
             self._admit_application(caller, caller.app_id, route, request.method, names)
+        _refuse_stream(names)
         return WebhooksCall(request=request, names=names, caller=caller)
 
     def caller(self, authorization: str) -> Caller:
@@ -128,6 +151,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             flags=access.flags,
             capabilities=capabilities,
             frame=access.frame,
+            holder=access.holder,
         )
 
     def _admit_application(
@@ -143,10 +167,24 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         """
         if route.auth is Auth.PROJECT:
             raise insufficient()
+        _refuse_stream(names)
         if "app" in names and names["app"] != app_id:
             found = self._applications.application(caller.project, names["app"])
             if found is None or found.app_id != app_id:
                 raise not_found()
+        if "stream" in names and names["stream"] != app_id:
+            named = self._applications.stream(caller.project, names["stream"]) if _is_name(names["stream"]) else None
+            if named is None or named.app_id != app_id:
+                raise not_found()
+        if is_id(IdPrefix.ENDPOINT, caller.holder):
+            self._admit_poller(caller, app_id, route, names)
+            return
+        if is_id(IdPrefix.AUTOCONFIG, caller.holder) and route.name in OF_CONSUMERS:
+            return
+        if "autoconfig" in names:
+            if caller.holder != names["autoconfig"]:
+                raise not_found() if caller.holder else insufficient()
+            return
         needed = capability_for(method, route.path.split("/"))
         if caller.capabilities is not None and needed not in caller.capabilities:
             raise insufficient()
@@ -155,6 +193,17 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             endpoint = self._endpoints.endpoint(caller.project, app_id, name) if NAME.fullmatch(name) else None
             if endpoint is not None and not self._targets().within(caller.reach, endpoint.fields.url):
                 raise insufficient()
+
+    def _admit_poller(
+        self, caller: Caller, app_id: str, route: Route[Any, WebhooksCall], names: Mapping[str, str]
+    ) -> None:
+        """Check that a caller with the token of a poller reads that poller's events and does nothing else."""
+        if route.name != READS:
+            raise insufficient()
+        name = endpoint_name(names["sink"])
+        found = self._endpoints.endpoint(caller.project, app_id, name) if _is_name(name) else None
+        if found is None or found.endpoint_id != caller.holder:
+            raise not_found()
 
     def identity(self, call: WebhooksCall) -> Identity:
         """The organization's token, or that of an application's owner."""
@@ -189,12 +238,13 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             else None
         )
 
-    def no_route(self, path: str) -> NotFound:
+    def no_route(self, path: str) -> RequestRefused:
         """What Svix's cloud would have there is named, if it is that."""
         feature = not_offered(path)
         if feature is None:
             return NotFound()
-        return NotFound(f"This hub does not offer {feature} (see docs/webhooks.md, Differences from Svix)")
+        detail = f"This hub does not offer {feature} (see docs/webhooks.md, Differences from Svix)"
+        return Refused(501, "not_implemented", detail)
 
     def failed(self) -> Response:
         """A 500, as JSON: clients parse every answer."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ROOT, WebhooksCall
+from pushhub.webhooks.wire.connector import parse_connectors
 from pushhub.webhooks.wire.event_type import parse_event_types
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def _export(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _import(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.environments.take_in(call.project, parse_event_types(call.fields))
+    hub.environments.take_in(call.project, parse_event_types(call.fields), parse_connectors(call.fields))
     return Response(status=204, body={})
 
 
@@ -30,13 +31,13 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ROOT + "/environment/export",
         _export,
         name="webhooks.export_environment",
-        summary="Export event types",
+        summary="Export event types and connectors",
     ),
     _route(
         ROOT + "/environment/import",
         _import,
         name="webhooks.import_environment",
-        summary="Import event types",
+        summary="Import event types and connectors",
         body=Body.JSON,
         status=204,
     ),

@@ -25,15 +25,16 @@ NOTHING = Response(status=204, body={})
 def _access(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     ask = parse_portal_ask(call.fields)
     application = hub.applications.named_or_brought(call.project, call.app, brought_application(call.fields))
-    return _opened(hub, application.app_id, hub.portal.open(application, ask))
+    return opened_view(hub, application.app_id, hub.portal.open(application, ask))
 
 
 def _dashboard(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     application = hub.applications.application(call.project, call.app)
-    return _opened(hub, application.app_id, hub.portal.open(application, PortalAsk()))
+    return opened_view(hub, application.app_id, hub.portal.open(application, PortalAsk()))
 
 
-def _opened(hub: WebhooksUseCases, app_id: str, opened: Opened) -> Response:
+def opened_view(hub: WebhooksUseCases, app_id: str, opened: Opened) -> Response:
+    """The answer that has a new token, and a link that opens its portal."""
     # In the fragment, so that the token never appears in a server's log.
     key = base64.b64encode(json_text.write({"appId": app_id, "token": opened.token}).encode()).decode()
     page = f"/console/p/{opened.frame}" if opened.frame else "/console"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, ROOT, WebhooksCall
-from pushhub.webhooks.model.ids import IdPrefix
+from pushhub.webhooks.model.ids import IdPrefix, is_id
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.wire.fields import bad_request
@@ -46,7 +46,11 @@ def _expunge_all(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _count_apps(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     since, until, named = parse_usage(call.fields)
-    apps = {name: hub.applications.find(call.project, name) for name in named if name != OPERATIONAL_APP}
+    apps = {
+        name: hub.applications.find(call.project, name)
+        for name in named
+        if name != OPERATIONAL_APP and not is_id(IdPrefix.STREAM, name)
+    }
     found = tuple(sorted({each.app_id for each in apps.values() if each is not None}))
     if named and not found:
         raise call.fields.refuse("None of the applications exists", "appIds")

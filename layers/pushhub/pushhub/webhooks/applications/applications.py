@@ -79,7 +79,7 @@ class WebhooksApplications(Component):
 
     def page(self, project_id: str, window: Window) -> Page[Application]:
         """A page of the project's applications."""
-        found = self.store.applications(project_id, span_of(window, above=OPERATIONAL_APP))
+        found = self.store.applications(project_id, span_of(window, above=OPERATIONAL_APP, below=IdPrefix.SOURCE))
         return page_of(found, window, lambda each: each.app_id)
 
     def find(self, project_id: str, name: str) -> Application | None:

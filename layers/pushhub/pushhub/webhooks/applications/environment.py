@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.times import iso_time
 from pushhub.engine.component import Component
 from pushhub.webhooks.model.page import Page, Window
+from pushhub.webhooks.wire.connector import connector_view
 from pushhub.webhooks.wire.event_type import WantedEventType, event_type_as_described, event_type_view
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.webhooks.applications.connectors import Connectors
+    from pushhub.webhooks.model.connector import ConnectorFields
     from pushhub.webhooks.model.event_type import EventType
 
 VERSION = 1
@@ -60,23 +63,28 @@ class Environments(Component):
     """Exports and imports a project's configuration."""
 
     event_types: TypesOfProjects
+    connectors: Callable[[], Connectors]
     clock: Clock
 
     def export(self, project_id: str) -> dict[str, object]:
-        """All event types with their schemas, including archived ones.
-
-        There are no other settings, and no connectors.
+        """All event types with their schemas, including archived ones, and all connectors. There are no other
+        settings.
         """
         return {
             "version": VERSION,
             "createdAt": iso_time(self.clock.now()),
             "eventTypes": [event_type_view(each, with_schemas=True) for each in self._all(project_id)],
             "settings": None,
-            "connectors": [],
+            "connectors": [connector_view(each) for each in self.connectors().all(project_id)],
         }
 
-    def take_in(self, project_id: str, event_types: Iterable[tuple[str, WantedEventType]]) -> None:
-        """Add or replace event types; nothing is deleted.
+    def take_in(
+        self,
+        project_id: str,
+        event_types: Iterable[tuple[str, WantedEventType]],
+        connectors: Sequence[ConnectorFields],
+    ) -> None:
+        """Add or replace event types and connectors; nothing is deleted.
 
         Raises:
             Unprocessable: One of them breaks a rule; then none is imported.
@@ -85,6 +93,7 @@ class Environments(Component):
         for name, wanted in event_types:
             self.event_types.check(name, wanted)
             given.append((name, wanted))
+        self.connectors().take_in(project_id, connectors)
         for name, wanted in given:
             self.event_types.replace(project_id, name, wanted)
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.ids import is_project_id
 from pushhub.engine.component import Component
-from pushhub.webhooks.model.ids import IdPrefix, is_id
-from pushhub.webhooks.model.portal import PortalAccess, named_by, portal_token
+from pushhub.webhooks.model.ids import is_application
+from pushhub.webhooks.model.portal import EVERYTHING, NEVER, READING, PortalAccess, named_by, portal_token
 from pushhub.webhooks.model.portal_frame import PortalFrame
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.webhooks.model.application import Application
-    from pushhub.webhooks.model.portal import PortalAsk
+    from pushhub.webhooks.model.portal import Capability, PortalAsk
 
 _SECRET_BYTES = 24
 
@@ -30,8 +30,8 @@ class PortalTokens(Protocol):
     def put_access(self, access: PortalAccess) -> None:
         """Keep a new token."""
 
-    def shorten_access(self, access: PortalAccess) -> None:
-        """Store an earlier end of a token, unless the token has been deleted."""
+    def change_access(self, access: PortalAccess) -> None:
+        """Replace what is stored of a token, unless the token has been deleted."""
 
     def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
         """A token by its digest, or None; one that expired may still be found."""
@@ -83,7 +83,7 @@ class Portal(Component):
             PortalAccess(
                 project=application.project,
                 app_id=application.app_id,
-                digest=_digest(token),
+                digest=digest_of_token(token),
                 capabilities=ask.capabilities,
                 flags=ask.flags,
                 session=ask.session,
@@ -116,10 +116,106 @@ class Portal(Component):
         Read on each request, so a revoked token stops working at once.
         """
         named = named_by(token)
-        if named is None or not is_project_id(named[0]) or not is_id(IdPrefix.APPLICATION, named[1]):
+        if named is None or not is_project_id(named[0]) or not is_application(named[1]):
             return None
-        access = self.tokens.access(*named, _digest(token))
+        access = self.tokens.access(*named, digest_of_token(token))
         return access if access and access.expires_at > self.clock.now() else None
+
+    def open_key(
+        self,
+        application: Application,
+        holder: str,
+        flags: frozenset[str],
+        *,
+        capabilities: frozenset[Capability] = EVERYTHING,
+    ) -> str:
+        """Create the key of an integration or an autoconfiguration, in place of the one before. It is returned only
+        this once.
+
+        Args:
+            holder: Its id.
+        """
+        now = self.clock.now()
+        token = portal_token(application.project, application.app_id, secrets.token_urlsafe(_SECRET_BYTES))
+        self.tokens.put_access(
+            PortalAccess(
+                project=application.project,
+                app_id=application.app_id,
+                digest=digest_of_token(token),
+                capabilities=capabilities,
+                flags=flags,
+                holder=holder,
+                created_at=now,
+                expires_at=NEVER,
+            )
+        )
+        # Only then: whoever is interrupted has the key before, and of two that come together the later one stays.
+        found = self._keys_of(application, holder)
+        old = [each for each in found if each.digest != digest_of_token(token) and each.created_at <= now]
+        self.tokens.remove_accesses(old)
+        return token
+
+    def open_poller(self, stream: Application, sink_id: str, secret: str) -> PortalAccess:
+        """The token of a poller, with a secret that the sink keeps; it is made if it is not there."""
+        token = portal_token(stream.project, stream.app_id, secret)
+        digest = digest_of_token(token)
+        there = self.tokens.access(stream.project, stream.app_id, digest)
+        if there is not None:
+            return there
+        opened = PortalAccess(
+            project=stream.project,
+            app_id=stream.app_id,
+            digest=digest,
+            capabilities=READING,
+            holder=sink_id,
+            created_at=self.clock.now(),
+            expires_at=NEVER,
+        )
+        self.tokens.put_access(opened)
+        return opened
+
+    def end_pollers(self, stream: Application, sink_id: str, *, but: str, grace_s: int) -> None:
+        """End the tokens of a poller but one.
+
+        Args:
+            but: The digest of the one that stays.
+            grace_s: Seconds that the others remain valid.
+        """
+        ends_at = self.clock.now() + grace_s * 1000
+        others = [each for each in self._keys_of(stream, sink_id) if each.digest != but]
+        if grace_s == 0:
+            self.tokens.remove_accesses(others)
+            return
+        for each in others:
+            self.tokens.change_access(replace(each, expires_at=min(each.expires_at, ends_at)))
+
+    def set_end(self, access: PortalAccess, expires_at: int) -> PortalAccess:
+        """Have a token end at another time, epoch milliseconds."""
+        changed = replace(access, expires_at=expires_at)
+        self.tokens.change_access(changed)
+        return changed
+
+    def flags_of(self, application: Application, holder: str) -> frozenset[str]:
+        """The feature flags of a key; none if there is no key."""
+        return next((each.flags for each in self._keys_of(application, holder)), frozenset())
+
+    def change_flags(self, application: Application, holder: str, flags: frozenset[str]) -> None:
+        """Give a key other feature flags."""
+        for each in self._keys_of(application, holder):
+            self.tokens.change_access(replace(each, flags=flags))
+
+    def close_key(self, application: Application, holder: str) -> None:
+        """Revoke a key."""
+        self.tokens.remove_accesses(self._keys_of(application, holder))
+
+    def close_all(self, application: Application) -> None:
+        """Revoke all tokens and keys of an application that is about to be deleted."""
+        found = self.tokens.accesses(application.project, application.app_id)
+        self.tokens.remove_accesses([*found])
+
+    def _keys_of(self, application: Application, holder: str) -> list[PortalAccess]:
+        found = self.tokens.accesses(application.project, application.app_id)
+        return [each for each in found if each.holder == holder]
 
     def close(self, token: str) -> None:
         """Revoke one token."""
@@ -128,7 +224,7 @@ class Portal(Component):
             self.tokens.remove_accesses([access])
 
     def expire(self, application: Application, *, grace_s: int = 0, sessions: Sequence[str] | None = None) -> None:
-        """End all tokens of an application, or those of some sessions.
+        """End all tokens of an application's portal, or those of some sessions. Keys of integrations stay.
 
         Args:
             grace_s: Seconds they remain valid; no token's lifetime is extended.
@@ -136,14 +232,16 @@ class Portal(Component):
         """
         ends_at = self.clock.now() + grace_s * 1000
         found = self.tokens.accesses(application.project, application.app_id)
-        chosen = [each for each in found if sessions is None or each.session in sessions]
+        portals = [each for each in found if not each.holder]
+        chosen = [each for each in portals if sessions is None or each.session in sessions]
         if grace_s == 0:
             self.tokens.remove_accesses(chosen)
             return
         for each in chosen:
             if each.expires_at > ends_at:
-                self.tokens.shorten_access(replace(each, expires_at=ends_at))
+                self.tokens.change_access(replace(each, expires_at=ends_at))
 
 
-def _digest(token: str) -> str:
+def digest_of_token(token: str) -> str:
+    """SHA-256 of a token, hexadecimal: what is stored of it."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

@@ -43,4 +43,4 @@ def opened(endpoint: Endpoint, credentials: Credentials) -> Endpoint:
 def without_secrets(endpoint: Endpoint) -> Endpoint:
     """An endpoint that nothing will be sent to any more."""
     bare = replace(endpoint, headers={}, credentials=b"", scheme_secrets=b"")
-    return replace(bare, oauth=b"", certificate=None, identity=b"")
+    return replace(bare, oauth=b"", certificate=None, identity=b"", transforms=False, transformation=b"")

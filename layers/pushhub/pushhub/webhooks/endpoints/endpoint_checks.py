@@ -11,7 +11,7 @@ from pushhub.base.errors import Invalid
 from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.target import OUT_OF_REACH
-from pushhub.webhooks.model.endpoint import is_sensitive
+from pushhub.webhooks.model.endpoint import POLLER, is_sensitive
 from pushhub.webhooks.model.refusals import insufficient, unprocessable
 from pushhub.webhooks.wire.endpoint import is_http
 from pushhub.webhooks.wire.fields import size_of
@@ -96,7 +96,7 @@ class EndpointChecks(Component):
         """
         if size_of(asdict(given)) > MAX_BYTES:
             raise unprocessable(f"An endpoint may take at most {MAX_BYTES} bytes", "body", "description")
-        if not is_http(given.url):
+        if not is_http(given.url) and given.url != POLLER:
             try:
                 self.targets().registered(given.url, rights.reach)
             except Invalid as error:

@@ -17,7 +17,7 @@ from pushhub.webhooks.endpoints.consent import Questions, allowed_rate, digest_o
 from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.endpoints.signatures import check_fit
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
-from pushhub.webhooks.model.ids import IdPrefix, is_id, new_id
+from pushhub.webhooks.model.ids import IdPrefix, is_application, is_id, new_id
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.wire.fields import NAME
@@ -93,12 +93,15 @@ class WebhooksEndpoints(Component):
             fields=given,
             reach=rights.reach,
             flags=rights.flags,
+            reads=wanted.reads,
             created_at=now,
             updated_at=now,
         )
         named = self.signatures.changed(replace(named, headers=headers), schemes)
-        made = self.signatures.with_keys(replace(named, question=self._asked(named)), KeyRing(wanted.key or new_key()))
-        return self.changes.create(made)
+        created = self.signatures.with_keys(
+            replace(named, question=self._asked(named)), KeyRing(wanted.key or new_key())
+        )
+        return self.changes.create(created)
 
     def page(self, project_id: str, app: str, window: Window) -> Page[Endpoint]:
         """A page of an application's endpoints."""
@@ -206,11 +209,7 @@ class WebhooksEndpoints(Component):
 
     def _by_ids(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint:
         """An endpoint by its ids only, for callers without a token."""
-        named = (
-            _PROJECT.fullmatch(project_id)
-            and is_id(IdPrefix.APPLICATION, app_id)
-            and is_id(IdPrefix.ENDPOINT, endpoint_id)
-        )
+        named = _PROJECT.fullmatch(project_id) and is_application(app_id) and is_id(IdPrefix.ENDPOINT, endpoint_id)
         if not named:
             raise not_found()
         # The endpoints of an application outlive it.

@@ -82,7 +82,7 @@ class WebhooksHealth(Component):
     def troubled(self, project_id: str) -> list[EndpointHealth]:
         """All endpoints of a project that get no messages, or not all of them."""
         by_app = self._found(project_id)
-        # The application for operational events has its own routes; a deleted application leaves its endpoints behind.
+        # The application for operational events has its own routes; of a deleted one the engine still knows how it did.
         names = sorted(by_app.keys() - {OPERATIONAL_APP})
         read = self.executor.map(lambda name: self.applications.application(project_id, name), names)
         pairs = [

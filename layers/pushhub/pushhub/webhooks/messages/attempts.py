@@ -215,8 +215,8 @@ class WebhooksAttempts(Component):
         return found[1] if found else ()
 
     def _owed(self, message: ListedMessage) -> list[Delivery]:
-        """The deliveries of a message that were attempted, or still are to be: those behind an open circuit may have
-        waited there since before their first attempt, and are not stored.
+        """The deliveries of a message that were attempted, still are to be, or were not wanted by code: those behind an
+        open circuit may have waited there since before their first attempt, and are not stored.
         """
         found = self.deliveries.message_with_deliveries(message.key)
         if found is None:
@@ -224,7 +224,7 @@ class WebhooksAttempts(Component):
         stored = {each.subscriber_id: each for each in found[1]}
         to_be_stored = (each for each in found[0].delivery_subscribers if each not in stored)
         owed = [*stored.values(), *(opening(found[0], each) for each in to_be_stored)]
-        return [each for each in owed if each.attempts or not each.settled]
+        return [each for each in owed if each.attempts or each.declined or not each.settled]
 
     def _made_for(self, message: ListedMessage, only: str | None) -> Iterator[LoggedAttempt]:
         """The attempts for a message at each of its endpoints."""
@@ -245,9 +245,9 @@ class WebhooksAttempts(Component):
         for _ in range(delivery.attempts):
             if at is None:
                 break
-            made = self._made_between(delivery, at, at)
-            found |= {each.attempt_id: each for each in made if each.started_at == at}
-            at = min((each.before_at for each in made if each.before_at is not None), default=None)
+            logged = self._made_between(delivery, at, at)
+            found |= {each.attempt_id: each for each in logged if each.started_at == at}
+            at = min((each.before_at for each in logged if each.before_at is not None), default=None)
         if len(found) < delivery.attempts:
             first, last = delivery.accepted_at - _CLOCK_SKEW_MS, delivery.last.finished_at + _CLOCK_SKEW_MS
             found |= {each.attempt_id: each for each in self._made_between(delivery, first, last)}
@@ -267,7 +267,8 @@ class WebhooksAttempts(Component):
             stored = self.deliveries.deliveries([each.delivery_key(endpoint_id) for each in wanted])
             for each in group:
                 delivery = stored.get(each.delivery_key(endpoint_id))
-                if delivery is None or not delivery.attempts or query.status not in (None, status_of(delivery)):
+                shown = delivery is not None and (delivery.attempts or delivery.declined)
+                if delivery is None or not shown or query.status not in (None, status_of(delivery)):
                     yield each, None
                     continue
                 next_at = None if delivery.settled else delivery.due_at
@@ -280,10 +281,14 @@ class WebhooksAttempts(Component):
         if endpoint is None:
             return None
         taken_by_it = status_of(delivery) is MessageStatus.SUCCESS
-        tried = MessageStatus.SUCCESS if taken_by_it else MessageStatus.FAIL
+        status = MessageStatus.SUCCESS if taken_by_it else MessageStatus.FAIL
+        if delivery.declined:
+            status = MessageStatus.CANCELED
+        elif not delivery.attempts:
+            status = MessageStatus.PENDING
         return Destination(
             endpoint=endpoint,
-            status=tried if delivery.attempts else MessageStatus.PENDING,
+            status=status,
             next_at=None if delivery.settled else delivery.due_at,
         )
 

@@ -110,10 +110,10 @@ class Repeats(Component):
         """The id of the task that a request starts; see :meth:`message`."""
         return self._noted(project_id, key, task_id)
 
-    def _noted(self, project_id: str, key: RequestKey, made: str) -> str:
+    def _noted(self, project_id: str, key: RequestKey, new_id: str) -> str:
         now = self.clock.now()
         try:
-            return self.keys.note_id(project_id, key, made, now=now, until=now + self.kept_ms)
+            return self.keys.note_id(project_id, key, new_id, now=now, until=now + self.kept_ms)
         except KeyReused as error:
             raise _reused() from error
 

@@ -101,6 +101,30 @@ class WebhooksIntake(Component):
             self.first_orders().send([message])
         return Posted(message=self._listed(message), payload=Verbatim(new.payload_text))
 
+    def posted_together(
+        self, application: Application, given: Sequence[NewWebhook], owed: Sequence[tuple[str, ...]], *, wait_ms: int
+    ) -> list[ListedMessage]:
+        """Accept messages that were posted together, with ids in their order.
+
+        Args:
+            owed: The subscribers of each.
+            wait_ms: Milliseconds until they are due.
+
+        Raises:
+            Unavailable: Some of them may have been accepted, or all; post all of them again.
+        """
+        placed = self.accept.placed(application.project, [each.body for each in given])
+
+        def make(ids: Sequence[str]) -> list[Message]:
+            return [
+                webhook_message(
+                    application, each, engine_id, place, owed=to, due_at=time_of_message_id(engine_id) + wait_ms
+                )
+                for each, engine_id, place, to in zip(given, ids, placed, owed, strict=True)
+            ]
+
+        return [self._listed(each) for each in self.accept.new(self.messages, len(given), make)]
+
     def once(self, application: Application, new: NewWebhook, owed: tuple[str, ...], *, cause: str, at: int) -> None:
         """Accept a message that the hub itself makes; repeating the call does not make it again.
 
@@ -161,4 +185,5 @@ def webhook_message(
         subscriber_ids=owed,
         ordering=None if key is None else Ordering(key=key),
         trace=new.trace,
+        hops=new.hops,
     )

@@ -39,7 +39,14 @@ class EngineMessages(Protocol):
         """The message, or None."""
 
     def listed(
-        self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
+        self,
+        project_id: str,
+        queue_uid: str,
+        *,
+        above: str | None = None,
+        below: str | None = None,
+        up: bool = True,
+        wanted: int | None = None,
     ) -> Iterator[Message]:
         """The messages of a queue, see :meth:`pushhub.engine.ports.Messages.listed`."""
 

@@ -14,7 +14,7 @@ from pushhub.base.ids import first_message_id, id_before
 from pushhub.engine.component import Component
 from pushhub.webhooks.applications.applications import found_application
 from pushhub.webhooks.messages.listing import SETTLED_MS
-from pushhub.webhooks.model.endpoint import wants
+from pushhub.webhooks.model.endpoint import selects, wants
 from pushhub.webhooks.model.ids import engine_id, message_id
 from pushhub.webhooks.model.message import LISTED_MS
 from pushhub.webhooks.model.page import KeyRange
@@ -51,11 +51,13 @@ class Polled:
         messages: Oldest first.
         iterator: Where to continue reading.
         done: Whether there is nothing more at present.
+        places: Of the messages; a late one has another place than its id says.
     """
 
     messages: Sequence[ListedMessage]
     iterator: str
     done: bool
+    places: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,7 @@ class WebhooksPoller(Component):
     ) -> Polled:
         """Continue reading from an iterator or a time; with neither, from the oldest message that is listed."""
         application = self._application(project_id, app, sink)
-        start = _place(iterator) if iterator else self._oldest() if after is None else id_before(after)
+        start = place_of(iterator) if iterator else self._oldest() if after is None else id_before(after)
         return self._read(application, sink, choice, start)
 
     def consume(self, project_id: str, app: str, sink: str, consumer: str, choice: Choice, *, iterator: str) -> Polled:
@@ -103,7 +105,7 @@ class WebhooksPoller(Component):
         application = self._application(project_id, app, sink, consumer)
         name = f"{sink}/{consumer}"
         kept = iterator or self.places.place(project_id, application.app_id, name)
-        start = _place(kept) if kept else self._oldest()
+        start = place_of(kept) if kept else self._oldest()
         if iterator or not kept:
             self.places.put_place(project_id, application.app_id, name, message_id(start))
         return self._read(application, sink, choice, start)
@@ -126,14 +128,21 @@ class WebhooksPoller(Component):
         return id_before(self.clock.now() - LISTED_MS)
 
     def _read(self, application: Application, sink: str, choice: Choice, start: str) -> Polled:
-        project_id, app_id = application.project, application.app_id
-        endpoint = self.endpoints.endpoint(project_id, app_id, sink)
+        endpoint = self.endpoints.endpoint(application.project, application.app_id, sink)
+        return self._chosen(application.project, application.app_id, endpoint, choice, start)
+
+    def behind(self, endpoint: Endpoint, choice: Choice, start: str) -> Polled:
+        """Messages for a polling endpoint behind a place."""
+        return self._chosen(endpoint.project, endpoint.app_id, endpoint, choice, start)
+
+    def _chosen(self, project_id: str, app_id: str, endpoint: Endpoint | None, choice: Choice, start: str) -> Polled:
         span = KeyRange(above=start, below=first_message_id(self.clock.now() - SETTLED_MS))
         chosen: list[ListedMessage] = []
+        places: list[str] = []
         last, looked = start, 0
         for place, each in islice(self._in_order(project_id, app_id, span), MOST_LOOKED):
             if len(chosen) == choice.limit:
-                return Polled(messages=chosen, iterator=message_id(last), done=False)
+                return Polled(messages=chosen, iterator=message_id(last), done=False, places=places)
             last, looked = place, looked + 1
             if each is None:
                 continue
@@ -142,14 +151,18 @@ class WebhooksPoller(Component):
                 continue
             if choice.channel and choice.channel not in fields.channels:
                 continue
-            if endpoint is None or wants(
-                endpoint,
-                fields.event_type,
-                fields.channels,
-                type_flags=self.flags_for(endpoint, fields.event_type),
-            ):
+            if endpoint is None or self._is_for(endpoint, each):
                 chosen.append(each)
-        return Polled(messages=chosen, iterator=message_id(last), done=looked < MOST_LOOKED)
+                places.append(place)
+        return Polled(messages=chosen, iterator=message_id(last), done=looked < MOST_LOOKED, places=places)
+
+    def _is_for(self, endpoint: Endpoint, message: ListedMessage) -> bool:
+        fields, flags = message.fields, self.flags_for(endpoint, message.fields.event_type)
+        if endpoint.polls:
+            # Nothing is pushed to it, so it is never active.
+            chosen = selects(endpoint, fields.event_type, fields.channels, type_flags=flags)
+            return chosen and not endpoint.fields.disabled
+        return wants(endpoint, fields.event_type, fields.channels, type_flags=flags)
 
     def _in_order(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[tuple[str, ListedMessage | None]]:
         """Messages at their places; late ones appear at a later place as well."""
@@ -162,7 +175,8 @@ class WebhooksPoller(Component):
         return both
 
 
-def _place(iterator: str) -> str:
+def place_of(iterator: str) -> str:
+    """The place at which an iterator goes on; ``Unprocessable`` if it is none."""
     place = engine_id(iterator)
     if place is None:
         raise unprocessable("The iterator does not belong to this list", "query", "iterator")

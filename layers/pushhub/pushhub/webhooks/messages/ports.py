@@ -39,7 +39,7 @@ class IdempotencyKeys(Protocol):
     def release(self, project_id: str, key: RequestKey) -> None:
         """Release a request that was begun, or an id that was noted."""
 
-    def note_id(self, project_id: str, key: RequestKey, made: str, *, now: int, until: int) -> str:
+    def note_id(self, project_id: str, key: RequestKey, new_id: str, *, now: int, until: int) -> str:
         """Note which message (the engine's id) or task a request makes.
 
         Returns the one noted first, if that note is still valid.

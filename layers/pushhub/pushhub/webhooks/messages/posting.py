@@ -73,6 +73,41 @@ class WebhooksPosting(Component):
                 self.repeats.release(project_id, key)
             raise
 
+    def take_in(self, application: Application, news: Sequence[NewWebhook]) -> list[Posted | None]:
+        """Accept, in order, what came to a source with one request; see :meth:`once`.
+
+        Raises:
+            QuotaExceeded: The project's senders post more than it may.
+            Unprocessable: The payload filters of the source's endpoints take too many steps.
+            Unavailable: Some may or may not have been accepted; their sender posts all of them again.
+        """
+        self.quotas().take(application.project, len(news))
+        return [self.once(application, each) for each in news]
+
+    def once(self, application: Application, new: NewWebhook) -> Posted | None:
+        """Accept a message of a sender that repeats what was not answered; None if the sender's id was there before,
+        and nothing is new. What a first request left unfinished is then completed.
+
+        Raises:
+            Unprocessable: The payload filters of the application's endpoints take too many steps.
+            Unavailable: The message may or may not have been accepted; its sender posts again.
+        """
+        project_id, event_id = application.project, new.fields.event_id
+        own = first = self.intake.next_id()
+        if event_id is not None:
+            until = due_at_of(new, own) + LISTED_MS
+            first = self.log.claim_event(project_id, application.app_id, event_id, own, until=until)
+        if first != own:
+            listed = self.log.listed(project_id, application.app_id, first)
+            if listed is not None:
+                self.log.list_message(listed)
+                return None
+        owed = self.recipients.owed(application, new)
+        hurries = application.fields.eager and first == own
+        return self.intake.posted(
+            application, new, first, owed, self.recipients.subscribers(application, owed) if hurries else None
+        )
+
     def send_to(self, application: Application, endpoint: Endpoint, new: NewWebhook) -> Posted:
         """Accept a message for a single endpoint, regardless of its filters."""
         engine_id, owed = self.intake.next_id(), (endpoint.endpoint_id,) if endpoint.active else ()

@@ -51,8 +51,8 @@ class WebhooksFinder(Component):
         stored = self.messages.message_with_deliveries(listed.key)
         if stored is None:
             return None
-        message, made = stored
-        deliveries = {each.subscriber_id: each for each in made}
+        message, begun = stored
+        deliveries = {each.subscriber_id: each for each in begun}
         receivers = [
             self._receiver(application, deliveries.get(each) or opening(message, each))
             for each in dict.fromkeys((*message.delivery_subscribers, *deliveries))

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pushhub.base.fields import SPARSE, Setting, Stored, field_metadata
+from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.model.redaction import Redaction
 
 if TYPE_CHECKING:
     from pushhub.base.signature_schemes import Scheme
+    from pushhub.webhooks.model.source import Source
 
 RATE: Final = Setting(means="Messages per second.", least=1, most=65_535, wire=("throttleRate", "rateLimit"))
 UID: Final = Setting(means="Your own id for it.")
@@ -86,6 +88,7 @@ class Application:
         project: Owner: a project is what Svix calls an organization.
         app_id: See :mod:`pushhub.webhooks.model.ids`.
         signatures: The schemes of its endpoints that have none of their own; empty for those of its project.
+        source: What it takes in, if it is a source; None for an application that only its project posts to.
         endpoints: Raised by each change of its endpoints, so that caches know when to read them again.
     """
 
@@ -93,6 +96,7 @@ class Application:
     app_id: str
     fields: ApplicationFields
     signatures: tuple[Scheme, ...] = ()
+    source: Source | None = None
     created_at: int
     updated_at: int
     version: int = 0
@@ -102,3 +106,8 @@ class Application:
     def uid(self) -> str | None:
         """The owner's own id of it."""
         return self.fields.uid
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a stream."""
+        return self.app_id.startswith(IdPrefix.STREAM)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from pushhub.base.steps import Steps
     from pushhub.engine.model.reach import Reach
     from pushhub.webhooks.model.cloud_events import CloudEvents
+    from pushhub.webhooks.model.reading import Reading
+
+POLLER = "poller://stream"
+"""The URL of a sink to which nothing is sent: its owner reads the stream."""
 
 SENSITIVE = frozenset(
     {
@@ -128,6 +132,9 @@ class Endpoint:
         identity: That certificate, its key and authorities, encrypted; see
             :func:`pushhub.engine.security.gates.identity_of`.
         credentials: What opens something in its URL and headers, encrypted; they show ``********`` for it.
+        transforms: Whether its transformation is applied to what it is sent.
+        transformation: Its code and variables, encrypted; see :mod:`pushhub.webhooks.model.transformation`.
+        reads: How it reads its stream, if it is a sink of one; None for an endpoint to which messages are pushed.
         deleted: Whether it is deleted, and kept only as a record of what it received.
     """
 
@@ -149,6 +156,9 @@ class Endpoint:
     certificate: ClientCertificate | None = field(default=None, metadata=field_metadata(stored=SPARSE))
     identity: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
     credentials: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    transforms: bool = field(default=False, metadata=field_metadata(stored=SPARSE))
+    transformation: bytes = field(default=b"", repr=False, metadata=field_metadata(stored=APART))
+    reads: Reading | None = field(default=None, metadata=field_metadata(stored=SPARSE))
     created_at: int = field(metadata=field_metadata(stored=APART))
     updated_at: int = field(metadata=field_metadata(stored=APART))
     deleted: bool = field(default=False, metadata=field_metadata(stored=APART))
@@ -162,7 +172,12 @@ class Endpoint:
     @property
     def active(self) -> bool:
         """Whether it gets messages at all."""
-        return not (self.deleted or self.fields.disabled or self.awaits_consent)
+        return not (self.deleted or self.fields.disabled or self.awaits_consent or self.polls)
+
+    @property
+    def polls(self) -> bool:
+        """Whether it is a sink that its owner reads."""
+        return self.fields.url == POLLER
 
     @property
     def receiver(self) -> str:
@@ -220,10 +235,24 @@ def wants(
     Raises:
         TooMuchWork: The steps are used up.
     """
+    return endpoint.active and selects(endpoint, event_type, channels, payload, type_flags=type_flags, steps=steps)
+
+
+def selects(
+    endpoint: Endpoint,
+    event_type: str,
+    channels: Collection[str],
+    payload: Mapping[str, Any] | None = None,
+    *,
+    type_flags: Sequence[str] = (),
+    steps: Steps | None = None,
+) -> bool:
+    """Whether an endpoint's filters let a message through, whether it gets messages at present or not; see
+    :func:`wants`.
+    """
     fields = endpoint.fields
     return (
-        endpoint.active
-        and (seen_with(endpoint.flags, type_flags) if fields.event_types is None else event_type in fields.event_types)
+        (seen_with(endpoint.flags, type_flags) if fields.event_types is None else event_type in fields.event_types)
         and (fields.channels is None or not set(fields.channels).isdisjoint(channels))
         and (payload is None or lets_through(fields.filters, payload, steps))
     )

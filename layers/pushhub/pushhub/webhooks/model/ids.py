@@ -38,11 +38,24 @@ class IdPrefix(StrEnum):
     MESSAGE = "msg_"
     ATTEMPT = "atmpt_"
     TASK = "qtask_"
+    SOURCE = "src_"
+    """An application that takes in what another sender posts."""
+    STREAM = "strm_"
+    """An application whose events are read in order by its sinks."""
+    INTEGRATION = "integ_"
+    AUTOCONFIG = "autocfg_"
+    CONNECTOR = "trtmpl_"
+    """A template of a transformation."""
 
 
 def is_id(kind: IdPrefix, text: str) -> bool:
     """Whether a text has the form of an id of that kind."""
     return text.startswith(kind) and _KSUID.fullmatch(text, len(kind)) is not None
+
+
+def is_application(text: str) -> bool:
+    """Whether a text has the form of an id of an application, which sources and streams are as well."""
+    return any(is_id(each, text) for each in (IdPrefix.APPLICATION, IdPrefix.SOURCE, IdPrefix.STREAM))
 
 
 def new_id(kind: IdPrefix, now: int) -> str:

@@ -22,6 +22,16 @@ CONSENT_SCHEME = f"{PROTOCOL}-consent"
 """Scheme of that queue's subscriber."""
 
 
+READERS_QUEUE = f"{PROTOCOL}/readers"
+"""Name of the internal queue of a project whose messages have a sink read its stream now."""
+
+READERS_UID = "readers"
+"""Generation of that queue; its messages are not listed."""
+
+READER_SCHEME = f"{PROTOCOL}-reader"
+"""Scheme of the subscribers that read streams."""
+
+
 def queue_of(app_id: str) -> str:
     """Name of the internal queue of an application."""
     return f"{PROTOCOL}/{app_id}"

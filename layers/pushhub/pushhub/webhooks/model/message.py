@@ -39,6 +39,7 @@ class MessageFields:
         content_type: Content type of the bytes if they are not JSON.
         deliver_at: Not sent before this time, epoch milliseconds; None to send it at once.
         ordering_key: Messages with the same key are delivered to each endpoint in order; None for no order.
+        passed: Headers with which a source was sent it, by name in lower case, that endpoints get, too.
     """
 
     event_type: str = field(metadata=field_metadata(stored=Stored(name="type")))
@@ -48,6 +49,7 @@ class MessageFields:
     content_type: str | None = field(default=None, metadata=field_metadata(stored=Stored(name="content", sparse=True)))
     deliver_at: int | None = field(default=None, metadata=field_metadata(stored=Stored(name="deliver", sparse=True)))
     ordering_key: str | None = field(default=None, metadata=field_metadata(stored=Stored(name="order", sparse=True)))
+    passed: Mapping[str, str] = field(default_factory=dict, metadata=field_metadata(stored=SPARSE))
 
     def as_headers(self) -> Mapping[str, str]:
         """The fields as headers of the engine's message. The ordering key is not among them; the engine carries it
@@ -60,6 +62,7 @@ class MessageFields:
             "event_id": self.event_id,
             "content_type": self.content_type,
             "deliver_at": self.deliver_at,
+            "passed": dict(self.passed),
         }
         return {_HEADER: json_text.write({name: value for name, value in given.items() if value})}
 
@@ -75,6 +78,7 @@ class MessageFields:
             content_type=given.get("content_type"),
             deliver_at=given.get("deliver_at"),
             ordering_key=message.ordering.key if message.ordering else None,
+            passed=given.get("passed", {}),
         )
 
 

@@ -8,17 +8,16 @@ from typing import Final
 
 _APP: Final = ("api", "v1", "app", "*")
 
+_BATCHES: Final = "batches of destinations: messages are pushed to them one by one, as to any endpoint"
+
 NOT_OFFERED: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
-    ((*_APP, "endpoint", "*", "transformation"), "transformations"),
-    ((*_APP, "destination"), "destinations other than HTTP endpoints"),
-    ((*_APP, "integration"), "integrations with keys of their own"),
-    ((*_APP, "autoconfig"), "autoconfiguration of consumers"),
-    ((*_APP, "polling-endpoint"), "polling endpoints with leases; its /poller needs none"),
-    (("api", "v1", "auth", "stream"), "streams"),
-    (("api", "v1", "auth", "stream-portal-access"), "streams"),
-    (("api", "v1", "stream"), "streams"),
-    (("api", "v1", "connector"), "connectors"),
-    (("ingest",), "ingest: sources of other senders' webhooks"),
+    ((*_APP, "destination", "*", "force-retry"), _BATCHES),
+    ((*_APP, "destination", "*", "skip"), _BATCHES),
+    ((*_APP, "destination", "*", "next-event"), _BATCHES),
+    ((*_APP, "destination", "*", "last-acked-event"), _BATCHES),
+    ((*_APP, "destination", "*", "attempt"), _BATCHES),
+    ((*_APP, "destination", "*", "headers"), "headers of destinations"),
+    ((*_APP, "integration", "*", "key"), "an integration's key again: it is shown once, when it is made by key/rotate"),
 )
 """The segments of the path at which each feature begins, ``*`` for any, and its name."""
 

@@ -8,10 +8,12 @@ from enum import StrEnum
 
 from pushhub.base.fields import APART, SPARSE, field_metadata
 
-_PREFIX = "appsk"
+_PREFIXES = {"appsk": "app_", "srcsk": "src_", "strmsk": "strm_"}
+"""What a token begins with, and the prefix of the id of the application, source or stream that it opens."""
 _GATES = frozenset({"oauth", "oauth-config", "mtls", "mtls-config"})
+_TRANSFORMATION, _CONNECTOR = "transformation", "connector"
 _SECRETS = frozenset({"secret", "signatures", *_GATES})
-_KEPT_FROM_VIEW = frozenset({"secret", "signatures", "headers", *_GATES})
+_KEPT_FROM_VIEW = frozenset({"secret", "signatures", "headers", _TRANSFORMATION, *_GATES})
 _ATTEMPTS = frozenset({"resend", "recover", "replay-missing", "bulk-replay", "send-example"})
 
 
@@ -27,7 +29,11 @@ class Capability(StrEnum):
 
 
 EVERYTHING = frozenset(Capability)
+NOTHING = frozenset[Capability]()
 READING = frozenset({Capability.VIEW_BASE})
+
+NEVER = 253_370_764_800_000
+"""When the key of an integration or an autoconfiguration expires, epoch milliseconds: with the year 9999."""
 
 DEFAULT_EXPIRY_S = 604_800
 """How long a token opens its application unless its request says less, seconds."""
@@ -58,6 +64,7 @@ class PortalAccess:
         flags: Feature flags; event types that have one are shown only if it is among these.
         session: The owner's own name for the session, used to end it; None for none.
         frame: Public id of the frame that its portal may be shown in; empty for none.
+        holder: Id of the integration or autoconfiguration whose key it is; empty for a portal's token.
         expires_at: Epoch milliseconds from which it gives no access.
     """
 
@@ -68,13 +75,15 @@ class PortalAccess:
     flags: frozenset[str] = frozenset()
     session: str | None = None
     frame: str = field(default="", metadata=field_metadata(stored=SPARSE))
+    holder: str = field(default="", metadata=field_metadata(stored=SPARSE))
     created_at: int = field(metadata=field_metadata(stored=APART))
     expires_at: int = field(metadata=field_metadata(stored=APART))
 
 
 def portal_token(project_id: str, app_id: str, secret: str) -> str:
     """The text of a token: it names its project and application, so one read finds it."""
-    return "_".join((_PREFIX, project_id, app_id.removeprefix("app_"), secret))
+    kind, _, rest = app_id.partition("_")
+    return "_".join((f"{kind}sk", project_id, rest, secret))
 
 
 def named_by(token: str) -> tuple[str, str] | None:
@@ -83,15 +92,17 @@ def named_by(token: str) -> tuple[str, str] | None:
     Neither has to exist.
     """
     parts = token.split("_", 3)
-    if len(parts) != 4 or parts[0] != _PREFIX or not all(parts):
+    if len(parts) != 4 or parts[0] not in _PREFIXES or not all(parts):
         return None
-    return parts[1], f"app_{parts[2]}"
+    return parts[1], _PREFIXES[parts[0]] + parts[2]
 
 
 def capability_for(method: str, segments: Collection[str]) -> Capability:
     """The capability that a portal's request needs."""
     if "auth" in segments:
         return Capability.VIEW_BASE
+    if _TRANSFORMATION in segments or _CONNECTOR in segments:
+        return Capability.MANAGE_TRANSFORMATIONS
     if not _SECRETS.isdisjoint(segments):
         return Capability.VIEW_SECRET if method == "GET" else Capability.MANAGE_SECRET
     if method in ("GET", "HEAD"):

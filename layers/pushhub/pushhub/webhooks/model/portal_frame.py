@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pushhub.base.ids import is_project_id
 from pushhub.egress.url import InvalidTarget, wire_url
-from pushhub.webhooks.model.ids import IdPrefix, is_id
+from pushhub.webhooks.model.ids import is_application
 
 MAX_ORIGINS = 20
 MAX_ORIGIN_LENGTH = 255
@@ -38,7 +38,7 @@ class PortalFrame:
 def frame_named(name: str) -> PortalFrame | None:
     """The frame that a public id names, without its origins; None for a text that names none."""
     project, dot, app_id = name.partition(".")
-    if not is_project_id(project) or (dot and not is_id(IdPrefix.APPLICATION, app_id)):
+    if not is_project_id(project) or (dot and not is_application(app_id)):
         return None
     return PortalFrame(project=project, app_id=app_id)
 

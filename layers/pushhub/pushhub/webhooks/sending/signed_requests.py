@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pushhub.base.signature_schemes import STANDARD, Unsigned
 from pushhub.base.signing import KeyRing, signatures
 from pushhub.engine.component import Component
+from pushhub.engine.model.message import HOPS_HEADER
 from pushhub.webhooks.endpoints.consent import origin_of
 from pushhub.webhooks.model.cloud_events import STRUCTURED_TYPE, CloudEvent, Mode
-from pushhub.webhooks.model.ids import message_id
+from pushhub.webhooks.model.ids import IdPrefix, is_id, message_id
 from pushhub.webhooks.model.message import MessageFields
 from pushhub.webhooks.queues import APPLICATION
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import ProjectStore
     from pushhub.engine.target import PushOrder
     from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.ports import Scripts
 
 USER_AGENT = "Pushhub-Webhooks/1.0"
 JSON_TYPE = "application/json"
@@ -42,15 +44,18 @@ class SignedRequest:
     """A request to an endpoint.
 
     Attributes:
+        endpoint: The endpoint, as its transformation has it asked.
         headers: All of them.
         schemes: The names of the schemes that signed it; none for Standard Webhooks alone, which records would
             otherwise name for each attempt.
     """
 
+    endpoint: Endpoint
     url: str
     headers: Mapping[str, str]
     body: bytes
     schemes: tuple[str, ...]
+    method: str = "POST"
 
 
 class SignedRequests(Component):
@@ -58,6 +63,7 @@ class SignedRequests(Component):
 
     projects: ProjectStore  # For the signatures that a project hands down.
     vault: Vault
+    scripts: Callable[[], Scripts]  # Runs endpoints' code; made when the first of them has some.
     base_url: str
     clock: Clock
 
@@ -67,10 +73,21 @@ class SignedRequests(Component):
         Args:
             endpoint: Its endpoint, with what it hides opened.
             trace: The trace that it is told, if any.
+
+        Raises:
+            Declined: Its transformation wants it to be sent nothing.
+            CodeFailed: Its transformation failed.
         """
+        method = "POST"
+        if endpoint.transforms:
+            from pushhub.webhooks.sending.transforming import transformed  # noqa: PLC0415 (only who has code pays)
+
+            order, endpoint, method = transformed(order, endpoint, self.vault, self.scripts())
         content = self._content(order, endpoint, MessageFields.of(order.message), traced=trace is not None)
         url, headers, schemes = self._signed(order, endpoint, content, trace)
-        return SignedRequest(url=url, headers=headers, body=content.body, schemes=schemes)
+        return SignedRequest(
+            endpoint=endpoint, url=url, headers=headers, body=content.body, schemes=schemes, method=method
+        )
 
     def _content(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, *, traced: bool) -> _Content:
         """The content sent to an endpoint: the message's bytes unchanged, or an event."""
@@ -118,6 +135,8 @@ class SignedRequests(Component):
         )
         taken = {name.lower() for name in content.headers}
         headers = {name: value for name, value in headers.items() if name.lower() not in taken} | dict(content.headers)
+        taken = {name.lower() for name in headers}
+        headers |= {name: value for name, value in _passed_on(order).items() if name.lower() not in taken}
         if not own:
             return endpoint.fields.url, headers, ()
         from pushhub.webhooks.endpoints.signatures import signed  # noqa: PLC0415
@@ -145,6 +164,13 @@ class SignedRequests(Component):
             APPLICATION.of(order.subscriber).signatures,
             project.signatures if project else (),
         )
+
+
+def _passed_on(order: PushOrder) -> dict[str, str]:
+    """What goes on from what a source was sent: headers of its sender, and how far the message has come."""
+    if not is_id(IdPrefix.SOURCE, order.message.queue.partition("/")[2]):
+        return {}
+    return {**MessageFields.of(order.message).passed, HOPS_HEADER: str(order.message.hops + 1)}
 
 
 def request_headers(

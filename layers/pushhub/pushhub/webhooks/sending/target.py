@@ -13,6 +13,7 @@ from pushhub.base.ports import Clock, PushRequest, Telemetry
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.attempts.traces import passed_on
 from pushhub.engine.component import Component
+from pushhub.engine.model.answer_rules import NOTHING_ASKED
 from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.projects.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH, Outcome, PushOrder, Targets
@@ -20,6 +21,7 @@ from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
 from pushhub.webhooks.model.internal_queues import PROTOCOL
 from pushhub.webhooks.model.message import LISTED_MS, MessageFields
+from pushhub.webhooks.model.transformation import CodeFailed
 from pushhub.webhooks.queues import APPLICATION, ENDPOINT
 from pushhub.webhooks.wire.endpoint import is_http
 
@@ -59,26 +61,44 @@ class WebhookTarget(Component):
 
         Raises:
             Unavailable: Nothing was sent because of a fault of ours.
+            Declined: The endpoint's transformation wants it to be sent nothing.
         """
         endpoint = opened(ENDPOINT.of(order.subscriber), self.credentials)
         fields = MessageFields.of(order.message)
         trace = passed_on(self.projects, order, own=False)
-        request = self.requests.of(order, endpoint, trace)
         self.attempts.begin(endpoint.endpoint_id)
+        begun = self.clock.now()
         try:
-            if not self.targets().within(endpoint.reach, endpoint.fields.url):
-                outcome = self._refused()
-            elif is_http(endpoint.fields.url):
-                outcome = self._post(order, endpoint, request)
-                if outcome.reached and request.schemes:
-                    outcome = replace(outcome, proof=replace(outcome.proof, schemes=request.schemes))
-            else:
-                outcome = self._hand_over(order, endpoint, request, trace)
+            outcome = self._sent(order, self.requests.of(order, endpoint, trace), trace)
+        except CodeFailed as failed:
+            outcome = self._not_made(failed, begun)
         except BaseException:
             self.attempts.give_up(endpoint.endpoint_id)
             raise
         self._log(order, endpoint, fields, outcome)
         return outcome
+
+    def _sent(self, order: PushOrder, request: SignedRequest, trace: Trace | None) -> Outcome:
+        endpoint = request.endpoint
+        if not self.targets().within(endpoint.reach, endpoint.fields.url):
+            return self._refused()
+        if not is_http(endpoint.fields.url):
+            return self._hand_over(order, endpoint, request, trace)
+        outcome = self._post(order, endpoint, request)
+        if outcome.reached and request.schemes:
+            return replace(outcome, proof=replace(outcome.proof, schemes=request.schemes))
+        return outcome
+
+    def _not_made(self, failed: CodeFailed, begun: int) -> Outcome:
+        """The outcome of a try whose transformation failed: the endpoint was not asked, and is not to blame."""
+        answer = Answer(
+            status_code=0,
+            message=f"transformation: {failed.text}"[:200],
+            error_class="transformation",
+            started_at=begun,
+            finished_at=max(begun, self.clock.now()),
+        )
+        return Outcome(answer=answer, verdict=Verdict.FAILED, asked=NOTHING_ASKED, reached=False)
 
     def _post(self, order: PushOrder, endpoint: Endpoint, request: SignedRequest) -> Outcome:
         sent = self.sending.send(
@@ -89,6 +109,7 @@ class WebhookTarget(Component):
                 url=request.url,
                 body=request.body,
                 headers=request.headers,
+                method=request.method,
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=KEPT_BYTES,
                 allowed_targets=allowed_targets(self.projects, order.message.project, endpoint.reach),
@@ -111,9 +132,15 @@ class WebhookTarget(Component):
 
     def _hand_over(self, order: PushOrder, endpoint: Endpoint, request: SignedRequest, trace: Trace | None) -> Outcome:
         """Deliver to another kind of subscriber. If it keeps headers with messages, they include those of signature and
-        event.
+        event, and the event type.
         """
-        signed = {name: value for name, value in request.headers.items() if name.startswith(("webhook-", "ce-"))}
+        fields = MessageFields.of(order.message)
+        signed = {
+            name: value
+            for name, value in request.headers.items()
+            if name.startswith(("webhook-", "ce-")) or name in fields.passed
+        }
+        signed["webhook-event-type"] = fields.event_type
         subscriber = Subscriber(
             subscriber_id=endpoint.endpoint_id,
             name=order.subscriber.name,
@@ -121,7 +148,7 @@ class WebhookTarget(Component):
             timeout_s=order.subscriber.timeout_s,
         )
         message = replace(order.message, headers=signed, trace=trace)
-        handed = replace(order, subscriber=subscriber, message=message, body=request.body)
+        handed = replace(order, subscriber=subscriber, message=message, body=request.body, reach=endpoint.reach)
         return self.targets().of(endpoint.fields.url).deliver(handed)
 
     def _log(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, outcome: Outcome) -> None:

@@ -4,11 +4,19 @@
 item              pk                       sk
 ================  =======================  ==================================
 application       ``P#{project}``          ``APP#{app id}``
-its uid           ``P#{project}``          ``APPUID#{uid}``
+its uid           ``P#{project}``          ``APPUID#{uid}``, ``SRCUID#{uid}`` of a source,
+                                           ``STRMUID#{uid}`` of a stream
+what came to it   ``R#{project}#{source}`` ``{day}``
 event type        ``P#{project}``          ``TYPE#{name}``
+connector         ``P#{project}``          ``CONN#{id}``
+its uid           ``P#{project}``          ``CONNUID#{uid}``
 endpoint          ``A#{project}#{app}``    ``EP#{endpoint id}``
 deleted endpoint  ``A#{project}#{app}``    ``EPX#{endpoint id}``
 its uid           ``A#{project}#{app}``    ``EPUID#{uid}``
+integration       ``A#{project}#{app}``    ``INTEG#{integration id}``
+where a sink is   ``A#{project}#{app}``    ``READER#{endpoint id}``
+autoconfiguration ``A#{project}#{app}``    ``AUTOCONF#{id}``
+token, or key     ``A#{project}#{app}``    ``PORTAL#{digest}``
 that it is off    ``P#{project}``          ``OFF#{app id}#{endpoint id}``
 idempotency key   ``I#{project}#{digest}`` ``KEY``
 line of a list    ``L#{project}#{app}``    ``M#{engine's id}``
@@ -24,6 +32,7 @@ A message whose bytes are kept as long as it is listed needs no line. Attempts t
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base import json_text
@@ -38,7 +47,9 @@ from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
+from pushhub.webhooks.model.reading import Reading
 from pushhub.webhooks.model.redaction import Redaction
+from pushhub.webhooks.model.source import Source, TokenDigest
 
 if TYPE_CHECKING:
     from pushhub.webhooks.model.page import KeyRange
@@ -90,6 +101,13 @@ _APPLICATION = Document(
         )
     },
 )
+_SOURCE = Document(
+    Source,
+    {
+        "Scheme": Codec(Scheme.encode, Scheme.decode),
+        "TokenDigest": Codec(lambda value: [value.digest, value.ends_at], lambda found: TokenDigest(*found)),
+    },
+)
 _ENDPOINT_FIELDS = Document(
     EndpointFields,
     {
@@ -120,9 +138,12 @@ _ENDPOINT = Document(
             ),
         ),
         "Reach": read_by(Reach),
+        "Reading": Codec(
+            lambda value: [value.size, value.wait_s], lambda found: Reading(size=found[0], wait_s=found[1])
+        ),
     },
 )
-_SEALED = ("scheme_secrets", "oauth", "identity", "credentials")
+_SEALED = ("scheme_secrets", "oauth", "identity", "credentials", "transformation")
 """Attributes with what is encrypted, besides the signing keys; left out if empty."""
 _EVENT_TYPE = Document(EventType, {"Enforcement": read_by(Enforcement)})
 
@@ -131,7 +152,19 @@ def encode_application(application: Application) -> Item:
     """Attributes of an application except its key, its version and the count of changes of its endpoints."""
     at = [application.created_at, application.updated_at]
     signs = {"signs": [each.encode() for each in application.signatures]} if application.signatures else {}
-    return {"doc": doc({**_APPLICATION.encode(application.fields), **signs, "at": at})}
+    takes = {"source": encode_source(application.source)} if application.source else {}
+    return {"doc": doc({**_APPLICATION.encode(application.fields), **signs, **takes, "at": at})}
+
+
+def encode_source(source: Source) -> dict[str, Any]:
+    """What makes an application a source, as it is stored with it."""
+    return {**_SOURCE.encode(source), "sealed": base64.b64encode(source.sealed).decode()}
+
+
+def decode_source(found: dict[str, Any]) -> Source:
+    """What :func:`encode_source` wrote."""
+    source: Source = _SOURCE.decode(found, sealed=base64.b64decode(found["sealed"]))
+    return source
 
 
 @decodes
@@ -143,6 +176,7 @@ def decode_application(item: Item) -> Application:
         app_id=item["sk"]["S"].removeprefix("APP#"),
         fields=_APPLICATION.decode(value),
         signatures=tuple(map(Scheme.decode, value.get("signs", ()))),
+        source=decode_source(value["source"]) if "source" in value else None,
         created_at=value["at"][0],
         updated_at=value["at"][1],
         version=int(item["version"]["N"]),

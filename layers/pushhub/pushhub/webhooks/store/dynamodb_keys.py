@@ -31,9 +31,9 @@ class DynamoDBIdempotencyKeys(TableStore):
     def release(self, project_id: str, request: RequestKey) -> None:
         self._table.delete(key(f"I#{project_id}#{request.digest}", "KEY"))
 
-    def note_id(self, project_id: str, request: RequestKey, made: str, *, now: int, until: int) -> str:
-        stored = self._note(request, _key(project_id, request) | {"message": text(made)}, now, until=until)
-        first: str = stored["message"]["S"] if stored else made
+    def note_id(self, project_id: str, request: RequestKey, new_id: str, *, now: int, until: int) -> str:
+        stored = self._note(request, _key(project_id, request) | {"message": text(new_id)}, now, until=until)
+        first: str = stored["message"]["S"] if stored else new_id
         return first
 
     def _note(self, request: RequestKey, item: Item, now: int, *, until: int) -> Item | None:

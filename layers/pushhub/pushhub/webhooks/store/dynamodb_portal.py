@@ -25,7 +25,7 @@ class DynamoDBPortalTokens(TableStore):
     def put_access(self, access: PortalAccess) -> None:
         self._table.put(_encoded(access))
 
-    def shorten_access(self, access: PortalAccess) -> None:
+    def change_access(self, access: PortalAccess) -> None:
         # A token revoked meanwhile stays deleted.
         with suppress(ConditionRefused):
             self._table.put(_encoded(access), ConditionExpression="attribute_exists(pk)")

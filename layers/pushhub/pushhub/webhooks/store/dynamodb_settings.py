@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
 from pushhub.webhooks.endpoints.credentials import sealed, without_secrets
 from pushhub.webhooks.model.ids import IdPrefix, is_id
+from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.ports import UidTaken
 from pushhub.webhooks.store._items import (
     app_pk,
@@ -37,9 +40,8 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.event_type import EventType
-    from pushhub.webhooks.model.page import KeyRange
 
-_APP, _APP_UID = "APP#", "APPUID#"
+_APP, _APP_UID, _SOURCE_UID, _STREAM_UID = "APP#", "APPUID#", "SRCUID#", "STRMUID#"
 _EP, _EP_DELETED, _EP_UID = "EP#", "EPX#", "EPUID#"
 _OFF = "OFF#"
 _TYPE = "TYPE#"
@@ -64,7 +66,18 @@ class DynamoDBWebhooksSettings:
         self._table = Table(client, table, clock)
 
     def application(self, project_id: str, name: str) -> Application | None:
-        item = self._named(project_pk(project_id), name, IdPrefix.APPLICATION, _APP, _APP_UID)
+        pk = project_pk(project_id)
+        by_id = is_id(IdPrefix.SOURCE, name) or is_id(IdPrefix.STREAM, name)
+        other = self._table.get(key(pk, _APP + name)) if by_id else None
+        item = other or self._named(pk, name, IdPrefix.APPLICATION, _APP, _APP_UID)
+        return decode_application(item) if item else None
+
+    def source(self, project_id: str, name: str) -> Application | None:
+        item = self._named(project_pk(project_id), name, IdPrefix.SOURCE, _APP, _SOURCE_UID)
+        return decode_application(item) if item else None
+
+    def stream(self, project_id: str, name: str) -> Application | None:
+        item = self._named(project_pk(project_id), name, IdPrefix.STREAM, _APP, _STREAM_UID)
         return decode_application(item) if item else None
 
     def applications(self, project_id: str, span: KeyRange) -> Iterator[Application]:
@@ -92,17 +105,25 @@ class DynamoDBWebhooksSettings:
                 "ExpressionAttributeValues": values,
             },
         )
-        claims = _claims(pk, _APP_UID, application.app_id, before.uid if before else None, application.uid)
+        claims = _claims(pk, _uids(application), application.app_id, before.uid if before else None, application.uid)
         self._write(update, claims, named=application.uid is not None and (not before or before.uid != raised.uid))
         return replace(raised, endpoints=0) if before is None else raised
 
     def delete_application(self, application: Application) -> bool:
-        """See the port. Its endpoints are left behind but unreachable, as ids are never reused."""
+        """See the port. The endpoints first: if this is interrupted, the application is there to be deleted again."""
         pk = project_pk(application.project)
+        for each in self.endpoints(application.project, application.app_id, KeyRange()):
+            until_saved(partial(self._delete_as_it_is, each), doing="deleting an endpoint")
         gone = self._table.delete(key(pk, _APP + application.app_id))
         if gone is not None:
-            self._free(pk, _APP_UID, application.app_id, decode_application(gone).uid)
+            self._free(pk, _uids(application), application.app_id, decode_application(gone).uid)
         return gone is not None
+
+    def _delete_as_it_is(self, listed: Endpoint) -> None:
+        """Delete an endpoint of an application that is being deleted, whatever has become of both meanwhile."""
+        there = self.endpoint(listed.project, listed.app_id, listed.endpoint_id)
+        if there is not None and self.application(listed.project, listed.app_id) is not None:
+            self.delete_endpoint(there)
 
     def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
         item = self._named(app_pk(project_id, app_id), name, IdPrefix.ENDPOINT, _EP, _EP_UID)
@@ -208,6 +229,13 @@ class DynamoDBWebhooksSettings:
             if named and refused.conditions[1]:
                 raise UidTaken from refused
             raise Conflict("it changed") from refused
+
+
+def _uids(application: Application) -> str:
+    """Where uids like an application's are claimed: those of sources and of streams are their own."""
+    if application.is_stream:
+        return _STREAM_UID
+    return _SOURCE_UID if application.source else _APP_UID
 
 
 def _as_before(version: int) -> dict[str, Any]:

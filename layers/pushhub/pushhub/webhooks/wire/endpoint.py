@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from pushhub.base.credentials import MASK, masked_url, place_of, user_of, with_user
@@ -19,6 +19,9 @@ from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.wire.fields import NAME, Fields
 from pushhub.webhooks.wire.settings import SettingsFields
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.reading import Reading
 
 CHANNEL = re.compile(r"[a-zA-Z0-9\-_.:+]{1,128}")
 
@@ -122,7 +125,7 @@ def _plain(value: Any) -> bool:
     )
 
 
-def _url(fields: Fields) -> str:
+def parse_url(fields: Fields) -> str:
     """The URL; whether there is a kind of subscriber for a scheme other than HTTP's is not checked here."""
     text = fields.text("url", least=1)
     try:
@@ -163,7 +166,7 @@ def is_http(url: str) -> bool:
 _SETTINGS = SettingsFields(
     EndpointFields,
     read={
-        "url": lambda fields, _: _url(fields),
+        "url": lambda fields, _: parse_url(fields),
         "uid": lambda fields, name: fields.uid(name, IdPrefix.ENDPOINT),
         "event_types": lambda fields, name: fields.names(name, NAME, most=MAX_EVENT_TYPES),
         "channels": lambda fields, name: fields.names(name, CHANNEL, most=MAX_CHANNELS),
@@ -215,11 +218,13 @@ class NewEndpoint:
     Attributes:
         key: Its signing key; None to generate one.
         headers: Sent with each message.
+        reads: How it reads its stream, if it is a sink of one.
     """
 
     fields: EndpointFields
     key: SigningKey | None
     headers: Mapping[str, str]
+    reads: Reading | None = None
 
 
 def parse_new_endpoint(fields: Fields) -> NewEndpoint:
@@ -285,12 +290,28 @@ def parse_headers(fields: Fields, name: str = "headers") -> dict[str, str]:
     if not isinstance(value, dict):
         raise fields.refuse("An object whose values are strings is required", name)
     for header, text in value.items():
-        _check_header(fields, name, header)
-        if not isinstance(text, str) or len(text.encode(errors="replace")) > HEADER_BYTES:
-            raise fields.refuse(f"A header's value must be a string of up to {HEADER_BYTES} bytes", name, header)
-        if _HEADER_VALUE.fullmatch(text) is None:
-            raise fields.refuse("A header's value contains control characters", name, header)
+        problem = header_problem(header, text)
+        if problem:
+            raise fields.refuse(problem, name, header)
     return _checked_together(dict(value))
+
+
+def header_problem(header: str, text: object, *, allowed: Collection[str] = ()) -> str:
+    """Why a header may not be set; empty if it may.
+
+    Args:
+        allowed: Headers, in lower case, that may be set although endpoints have none of them.
+    """
+    lower = header.lower()
+    if _HEADER_NAME.fullmatch(header) is None:
+        return "A header's name has characters that may not be sent"
+    if (lower in _FORBIDDEN and lower not in allowed) or lower.startswith(_FORBIDDEN_PREFIXES):
+        return "This header may not be set"
+    if not isinstance(text, str) or len(text.encode(errors="replace")) > HEADER_BYTES:
+        return f"A header's value must be a string of up to {HEADER_BYTES} bytes"
+    if _HEADER_VALUE.fullmatch(text) is None:
+        return "A header's value contains control characters"
+    return ""
 
 
 def _checked_together(headers: dict[str, str]) -> dict[str, str]:
@@ -303,14 +324,6 @@ def _checked_together(headers: dict[str, str]) -> dict[str, str]:
             f"At most {MAX_HEADERS} headers of {ALL_HEADERS_BYTES} bytes together are allowed", "body", "headers"
         )
     return headers
-
-
-def _check_header(fields: Fields, name: str, header: str) -> None:
-    lower = header.lower()
-    if _HEADER_NAME.fullmatch(header) is None:
-        raise fields.refuse("A header's name has characters that may not be sent", name, header)
-    if lower in _FORBIDDEN or lower.startswith(_FORBIDDEN_PREFIXES):
-        raise fields.refuse("This header may not be set", name, header)
 
 
 def _as_meant(headers: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
@@ -360,7 +373,9 @@ def parse_header_change(fields: Fields) -> HeaderChange:
     given: dict[str, Any] = value or {}
     nulls = {name for name, text in given.items() if text is None}
     for name in nulls:
-        _check_header(fields, "headers", name)
+        problem = header_problem(name, "")
+        if problem:
+            raise fields.refuse(problem, "headers", name)
     listed = fields.raw("deleteHeaders")
     if listed is not None and (not isinstance(listed, list) or not all(isinstance(each, str) for each in listed)):
         raise fields.refuse("A list of strings is required", "deleteHeaders")

@@ -15,7 +15,7 @@ from pushhub.webhooks.wire.settings import SettingsFields
 if TYPE_CHECKING:
     from pushhub.webhooks.model.refusals import Unprocessable
 
-_FLAG = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
+FLAG = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 _GROUP = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 MAX_FLAGS = 100
 
@@ -33,11 +33,11 @@ def _schemas(fields: Fields, name: str) -> Mapping[str, Any] | None:
 
 
 def _flags(fields: Fields) -> tuple[str, ...]:
-    several = fields.names("featureFlags", _FLAG, most=MAX_FLAGS)
+    several = fields.names("featureFlags", FLAG, most=MAX_FLAGS)
     if several is not None:
         return several
     one = fields.optional_text("featureFlag")
-    if one is not None and _FLAG.fullmatch(one) is None:
+    if one is not None and FLAG.fullmatch(one) is None:
         raise fields.refuse("A feature flag may have letters, digits, hyphens, underscores and dots", "featureFlag")
     return () if one is None else (one,)
 

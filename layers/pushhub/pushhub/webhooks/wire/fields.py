@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
 from pushhub.base.json_text import write
+from pushhub.base.numerals import digits
 from pushhub.web.json import parse_value
+from pushhub.webhooks.model.ids import is_application
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, unprocessable
 
 if TYPE_CHECKING:
@@ -77,6 +79,17 @@ def moment_in_query(query: Mapping[str, str], name: str) -> int | None:
     if at is None:
         raise bad_request(f"{name} is not a time such as 2026-01-01T00:00:00Z")
     return at
+
+
+def whole_in_query(query: Mapping[str, str], name: str, *, least: int, most: int) -> int | None:
+    """A whole number in the query; None when absent or empty."""
+    given = query.get(name, "")
+    if not given:
+        return None
+    value = digits(given, 12) if given.isascii() and given.isdigit() else None
+    if value is None or not least <= value <= most:
+        raise unprocessable(f"A whole number from {least} to {most} is required", "query", name)
+    return value
 
 
 def flag_in_query(query: Mapping[str, str], name: str, *, default: bool) -> bool:
@@ -185,8 +198,8 @@ class Fields:
             return None
         if not isinstance(value, str) or NAME.fullmatch(value) is None:
             raise self.refuse("A uid must have 1 to 256 letters, digits, hyphens, underscores and dots", name)
-        if value.startswith(kind):
-            raise self.refuse(f"A uid may not begin with {kind}", name)
+        if value.startswith(kind) or is_application(value):
+            raise self.refuse(f"A uid may neither begin with {kind} nor be like an id", name)
         return value
 
     def names(self, name: str, pattern: re.Pattern[str], *, most: int) -> tuple[str, ...] | None:

@@ -46,6 +46,7 @@ class NewWebhook:
         body: The exact bytes that endpoints get.
         retention_ms: How long its bytes are kept from when it is due.
         application: Reads the application to create if none has the name in the path; None for none.
+        hops: How many sources and queues of hubs it has passed on its way here.
     """
 
     fields: MessageFields
@@ -55,6 +56,7 @@ class NewWebhook:
     retention_ms: int
     application: Callable[[str], ApplicationFields] | None
     trace: Trace | None = None
+    hops: int = 0
 
 
 def parse_message(body: bytes, now: int) -> NewWebhook:

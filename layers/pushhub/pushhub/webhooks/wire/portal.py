@@ -16,6 +16,10 @@ MAX_EXPIRY_S = DEFAULT_EXPIRY_S
 MIN_EXPIRY_S = 3_600
 MAX_GRACE_S = 259_200
 """The longest time that a token may remain valid after its revocation was requested, seconds."""
+MAX_POLLER_S = 31_536_000
+"""How long a poller's token may be valid, seconds."""
+MAX_OLD_POLLER_S = 86_400
+DEFAULT_OLD_POLLER_S = 300
 MAX_SESSIONS = 1_000
 MAX_FLAGS = 100
 _SESSION = re.compile(r"[a-zA-Z0-9@_\-]{1,64}")
@@ -25,13 +29,18 @@ _CAPABILITIES = {each.value: each for each in Capability}
 def parse_portal_ask(fields: Fields) -> PortalAsk:
     """Read a request for a token."""
     expiry = fields.whole("expiry", least=MIN_EXPIRY_S, most=MAX_EXPIRY_S)
-    flags = None if fields.raw("featureFlags") == [] else fields.names("featureFlags", NAME, most=MAX_FLAGS)
     return PortalAsk(
         capabilities=_capabilities(fields),
-        flags=frozenset(flags or ()),
+        flags=parse_flags(fields),
         session=_session(fields),
         expiry_s=DEFAULT_EXPIRY_S if expiry is None else expiry,
     )
+
+
+def parse_flags(fields: Fields) -> frozenset[str]:
+    """Read the feature flags of a token."""
+    flags = None if fields.raw("featureFlags") == [] else fields.names("featureFlags", NAME, most=MAX_FLAGS)
+    return frozenset(flags or ())
 
 
 def parse_origins(fields: Fields) -> tuple[str, ...]:
@@ -54,6 +63,13 @@ def parse_expire(fields: Fields) -> tuple[int, tuple[str, ...] | None]:
     if fields.raw("sessionIds") in (None, []):
         return grace, None
     return grace, fields.names("sessionIds", _SESSION, most=MAX_SESSIONS)
+
+
+def parse_poller_rotation(fields: Fields) -> tuple[int | None, int]:
+    """The seconds that a poller's new token is valid, None for ever; and those that the one before remains so."""
+    expiry = fields.whole("expiry", least=1, most=MAX_POLLER_S)
+    grace = fields.whole("oldTokenExpiry", least=0, most=MAX_OLD_POLLER_S)
+    return expiry, DEFAULT_OLD_POLLER_S if grace is None else grace
 
 
 def _capabilities(fields: Fields) -> frozenset[Capability]:

@@ -1,0 +1,1 @@
+"""Subscribers on AWS: queues, topics, event buses and functions of other accounts."""

@@ -1,0 +1,1 @@
+"""What needs the SDK: roles, and signatures of requests."""

@@ -1,0 +1,1 @@
+"""A kind of subscriber in each module: how its service is called, and how it answers."""

@@ -1,0 +1,1 @@
+"""Sources: what other senders post, verified and taken in."""

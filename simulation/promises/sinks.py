@@ -1,0 +1,189 @@
+"""Promises about what receivers on AWS, and URLs that take batches, are sent: a model from docs/destinations.md,
+docs/streaming.md and docs/sources.md. It shares no code with the hub.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from simulation.promises.judgement import Faults, Judgement, Told, moment
+
+IN_TIME_S = 240
+"""How late something may come to a receiver without trouble, seconds: what a dead run had in hand comes back within two
+minutes, and waits for a batch, or for the schedule, meanwhile.
+"""
+
+FOREVER = 10**18
+"""Never, as a moment."""
+
+BEFORE_S = 60
+"""How long before its first arrival a fault may have struck that explains a second one, seconds."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Something that was posted.
+
+    Attributes:
+        marker: Which one it is.
+        body: Its payload, as it was posted.
+        told: The request, with all of its repetitions.
+        key: Its ordering key; empty for none.
+    """
+
+    marker: str
+    body: str
+    told: Told
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Something that a receiver took.
+
+    Attributes:
+        at: When, microseconds.
+        marker: Which one it is.
+        message_id: The hub's id of it.
+        body: Its payload.
+        sure: Whether the hub was told so.
+        group: Its message group.
+        place: The object that it is in; empty if it is in none.
+    """
+
+    at: int
+    marker: str
+    message_id: str
+    body: str
+    sure: bool
+    group: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """How far a sink is said to be.
+
+    Attributes:
+        at: When that was said, microseconds.
+        arrived: The markers that have arrived by that.
+    """
+
+    at: int
+    arrived: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What order a receiver is owed.
+
+    Attributes:
+        keyed: Of each ordering key; otherwise of everything or nothing.
+        whole: Of everything.
+        off_s: By how much clocks may differ, which give events their ids, seconds.
+    """
+
+    keyed: bool = False
+    whole: bool = False
+    off_s: float = 0
+
+
+class Sinks:
+    """The model.
+
+    Args:
+        judgement: Is told of each fact.
+        faults: What the fault plan did, by the hub's ids of messages.
+        calm: Whether nothing but single calls went wrong, so that everything is in time.
+    """
+
+    def __init__(self, judgement: Judgement, faults: Faults, *, calm: bool) -> None:
+        self._judgement = judgement
+        self._faults = faults
+        self._calm = calm
+
+    def judge(
+        self,
+        receiver: str,
+        sent: Sequence[Sent],
+        taken: Sequence[Taken],
+        order: Order,
+        *,
+        well_until: int = FOREVER,
+        looked: Iterable[Looked] = (),
+    ) -> None:
+        """Judge what a receiver took.
+
+        Args:
+            receiver: Its name.
+            sent: Everything that it is owed.
+            taken: What it took, in the order in which it did.
+            order: What order it is owed.
+            well_until: When its first trouble began, microseconds. What comes later may wait for others.
+            looked: How far it was said to be.
+        """
+        first: dict[str, Taken] = {}
+        for each in taken:
+            first.setdefault(each.marker, each)
+        self._judge_each(receiver, sent, first, well_until)
+        self._judge_again(receiver, taken, together=order.whole)
+        self._judge_order(receiver, {each.marker: each for each in sent}, first, order)
+        for look in looked:
+            late = sorted(marker for marker in look.arrived if marker not in first or first[marker].at > look.at)
+            told = f"{receiver}, said at {moment(look.at)}"
+            self._judgement.fact(not late, "a position past what has arrived", late[0] if late else "", told)
+
+    def _judge_each(self, receiver: str, sent: Sequence[Sent], first: Mapping[str, Taken], well_until: int) -> None:
+        for each in sent:
+            found = first.get(each.marker)
+            if each.told.done:
+                self._judgement.fact(found is not None, "never arrived at a sink", each.marker, receiver)
+            if found is None:
+                continue
+            self._judgement.fact(found.body == each.body, "other bytes at a sink", each.marker, receiver)
+            due = each.told.answered + IN_TIME_S * 1_000_000
+            if self._calm and due < well_until:
+                told = f"{receiver} at {moment(found.at)}"
+                self._judgement.fact(found.at <= due, "held up by another sink", each.marker, told)
+
+    def _judge_again(self, receiver: str, taken: Sequence[Taken], *, together: bool) -> None:
+        before: dict[str, list[Taken]] = defaultdict(list)
+        every = {each.message_id for each in taken}
+        for each in taken:
+            own = before[each.marker]
+            if each.place and own:
+                same = all(other.place == each.place for other in own)
+                self._judgement.fact(same, "in two objects", each.marker, f"{each.place} and {own[0].place}")
+            sure = next((other for other in own if other.sure and other.at < each.at), None)
+            if sure is not None and not each.place:
+                begins = sure.at - BEFORE_S * 1_000_000
+                # Of a batch, the run that died may have had the order of any other.
+                about = every if together else {each.message_id}
+                because = [fault for one in sorted(about) for fault in self._faults.on(one, begins, each.at)]
+                told = f"{receiver} at {moment(sure.at)} and {moment(each.at)}"
+                self._judgement.fact(False, "arrived again at a sink", each.marker, told, because)
+            else:
+                self._judgement.judged += 1
+            own.append(each)
+
+    def _judge_order(self, receiver: str, sent: Mapping[str, Sent], first: Mapping[str, Taken], order: Order) -> None:
+        latest: dict[str, Sent] = {}
+        for each in first.values():
+            own = sent.get(each.marker)
+            if own is None:
+                continue
+            if order.keyed and own.key:
+                self._judgement.fact(
+                    each.group == own.key, "in another group", each.marker, f"{receiver}: {each.group}"
+                )
+            if not (order.whole or (order.keyed and own.key)):
+                continue
+            before = latest.get(own.key if order.keyed else "")
+            ends = own.told.answered + order.off_s * 1_000_000
+            late = before is not None and before.told.asked > ends
+            told = f"{receiver}: after {before.marker if before else ''}, which was posted later"
+            self._judgement.fact(not late, "out of order at a sink", each.marker, told)
+            if before is None or own.told.asked > before.told.asked:
+                latest[own.key if order.keyed else ""] = own

@@ -1,0 +1,286 @@
+"""Models of what is at the other end of a sink: queues, event buses, buckets and data streams of other people's
+accounts, and URLs that take batches; their troubles, and what each of them has taken, which is the truth.
+
+By the API references of SQS, EventBridge, S3 and Kinesis. They know whose keys they are shown.
+"""
+
+from __future__ import annotations
+
+import base64
+import bisect
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+
+from pushhub.base.ports import PushRequest
+from simulation.conditions import Conditions
+from simulation.endpoints import Asked, Endpoint, Reply
+from simulation.scheduler import SECOND
+from simulation.sts import Sts
+from simulation.weather import HOUR, MINUTE
+
+DROPS_S = 300
+"""A FIFO queue drops what it has taken within so many seconds, by its id for deduplication."""
+
+_CREDENTIAL = re.compile(r"Credential=([^/]+)/")
+
+
+class Trouble(StrEnum):
+    """What is wrong with a receiver."""
+
+    NONE = "none"
+    THROTTLES = "throttles"
+    DENIES = "denies"
+    HALF = "half"
+    """It takes every second entry of a batch."""
+    KEYS = "keys"
+    """It knows no key that was given before the trouble began."""
+    ERRORS = "errors"
+    DOWN = "down"
+    """Nothing listens there."""
+    LOSES = "loses"
+    """It takes all of it, and its answer is lost."""
+
+
+class Form(StrEnum):
+    """How it is spoken to."""
+
+    SQS = "sqs"
+    EVENTS = "events"
+    S3 = "s3"
+    KINESIS = "kinesis"
+    HTTP = "http"
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """Something that a receiver has taken.
+
+    Attributes:
+        seen: The request that brought it.
+        marker: Which one it is, by the payload.
+        message_id: The hub's id of it; empty if it was not told.
+        body: The payload, as text.
+        group: Its message group or partition.
+        place: The object that it is in.
+        told: Whether the answer said that it was taken.
+    """
+
+    seen: Asked
+    marker: str
+    message_id: str
+    body: str
+    group: str
+    place: str
+    told: bool
+
+
+@dataclass(frozen=True)
+class _Entry:
+    message_id: str
+    body: str
+    group: str = ""
+    place: str = ""
+    once: str = ""
+
+
+_REFUSED = {
+    Trouble.THROTTLES: ("ThrottlingException", "SlowDown", 400, 503),
+    Trouble.DENIES: ("AccessDeniedException", "AccessDenied", 400, 403),
+    Trouble.KEYS: ("ExpiredTokenException", "ExpiredToken", 400, 400),
+    Trouble.ERRORS: ("InternalFailure", "InternalError", 500, 500),
+}
+"""What each trouble is called in JSON and in XML, and with which status."""
+
+
+class Receiver(Endpoint):
+    """A receiver.
+
+    Args:
+        account: Where it lives.
+        sts: Has given the keys.
+        name: Name of its host.
+        form: How it is spoken to.
+        troubles: Its troubles in order, each with the time from which on it lasts (microseconds).
+        role: The role that may write to it; empty for a URL.
+        fifo: Whether it drops what it has taken already.
+
+    Attributes:
+        taken: What it has taken, in order.
+        misused: Requests with keys that do not open it, or had ended.
+        external_id: With which its role lets in.
+        sts: See above.
+    """
+
+    def __init__(
+        self,
+        account: Conditions,
+        sts: Sts,
+        name: str,
+        form: Form,
+        troubles: Sequence[tuple[int, Trouble]],
+        *,
+        role: str = "",
+        fifo: bool = False,
+    ) -> None:
+        super().__init__(account, name, [])
+        self.sts = sts
+        self.form = form
+        self.troubles = [*troubles]
+        self.role = role
+        self.fifo = fifo
+        self.taken: list[Arrived] = []
+        self.misused: list[str] = []
+        self.external_id = ""
+        self._calls = 0
+        self._once: dict[str, int] = {}
+
+    def trouble(self) -> tuple[int, Trouble]:
+        """Its trouble now, and since when."""
+        found = bisect.bisect_right(self.troubles, self.account.scheduler.now, key=lambda each: each[0])
+        return self.troubles[found - 1] if found else (0, Trouble.NONE)
+
+    def troubled(self, begins: int, ends: int) -> bool:
+        """Whether it is in trouble at any time between two moments (microseconds)."""
+        spells = zip(self.troubles, [*self.troubles[1:], (10**18, Trouble.NONE)], strict=True)
+        return any(
+            each is not Trouble.NONE and since <= ends and begins <= until for (since, each), (until, _) in spells
+        )
+
+    def asked(self, request: PushRequest, environment: str) -> tuple[Asked, Reply]:
+        """See :meth:`Endpoint.asked`."""
+        account = self.account
+        account.asked += 1
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        entries = self._entries(urlsplit(request.url).path, headers, request.body)
+        ids = " ".join(each.message_id for each in entries)
+        seen = Asked(account.scheduler.now, headers, request.body, ids, environment)
+        self.log.append(seen)
+        since, trouble = self.trouble()
+        # One that is overloaded is slow, so that more waits together.
+        quick = self._random.randrange(5_000, 200_000) + (SECOND if trouble is Trouble.HALF else 0)
+        if trouble is Trouble.DOWN:
+            return seen, Reply(error_class="connect", takes=quick)
+        fresh = self._opens(headers, since)
+        refused = _REFUSED.get(trouble)
+        if refused is not None and not (trouble is Trouble.KEYS and fresh):
+            reply = self._refusal(refused, quick)
+        else:
+            reply = self._take(seen, entries, trouble, quick)
+        seen.status = 0 if reply.error_class else reply.status
+        account.note(f"{self.name} asked {ids} {trouble} {reply.status} {reply.error_class}")
+        return seen, reply
+
+    def _opens(self, headers: Any, since: int) -> bool:
+        """Check the keys of a request; returns whether they were given since a moment."""
+        if not self.role:
+            return True
+        found = _CREDENTIAL.search(headers.get("authorization", ""))
+        keys = self.sts.given.get(found[1]) if found else None
+        now_ms = self.sts.now_ms()
+        if keys is None or (keys.role, keys.external_id) != (self.role, self.external_id):
+            self.misused.append(f"keys of {keys and keys.role} at {self.name}")
+            return False
+        if keys.ends_at <= now_ms:
+            self.misused.append(f"keys that ended {now_ms - keys.ends_at} ms ago at {self.name}")
+        return keys.given_at >= now_ms - (self.account.scheduler.now - since) // 1000
+
+    def _entries(self, path: str, headers: Any, body: bytes) -> list[_Entry]:
+        if self.form is Form.S3:
+            lines = map(json.loads, body.decode().splitlines())
+            return [_Entry(each["id"], json.dumps(each["payload"]), place=path) for each in lines]
+        said = json.loads(body)
+        if self.form is Form.HTTP:
+            events = said["events"] if "events" in said else [{"payload": json.dumps(said)}]
+            return [_Entry(headers["webhook-id"], each["payload"]) for each in events]
+        if self.form is Form.SQS:
+            return [
+                _Entry(
+                    each["MessageAttributes"]["webhook-id"]["StringValue"],
+                    each["MessageBody"],
+                    each.get("MessageGroupId", ""),
+                    once=each.get("MessageDeduplicationId", ""),
+                )
+                for each in said.get("Entries", [said])
+            ]
+        if self.form is Form.EVENTS:
+            return [_Entry(each["Resources"][0], each["Detail"]) for each in said["Entries"]]
+        records = [(json.loads(base64.b64decode(each["Data"])), each["PartitionKey"]) for each in said["Records"]]
+        return [_Entry(each["id"], json.dumps(each["payload"]), key) for each, key in records]
+
+    def _refusal(self, refused: tuple[str, str, int, int], quick: int) -> Reply:
+        code, in_xml, status, xml_status = refused
+        if self.form is Form.S3:
+            return Reply(xml_status, quick, body=f"<Error><Code>{in_xml}</Code></Error>".encode())
+        return Reply(status, quick, body=json.dumps({"__type": f"com.amazonaws#{code}", "message": "no"}).encode())
+
+    def _take(self, seen: Asked, entries: Sequence[_Entry], trouble: Trouble, quick: int) -> Reply:
+        """Take entries: all of them, or half."""
+        self._calls += 1
+        half = trouble is Trouble.HALF and self.form in {Form.SQS, Form.EVENTS, Form.KINESIS}
+        # Of one alone, every second call is refused.
+        place = self._calls if len(entries) == 1 else 0
+        failed = {number for number in range(len(entries)) if half and (number + place) % 2}
+        for number, each in enumerate(entries):
+            if number not in failed and not self._dropped(seen, each):
+                # A data stream that took a part is sent all of it again.
+                told = trouble is not Trouble.LOSES and not (failed and self.form is Form.KINESIS)
+                marker = json.loads(each.body)["marker"]
+                self.taken.append(Arrived(seen, marker, each.message_id, each.body, each.group, each.place, told))
+        if trouble is Trouble.LOSES:
+            return Reply(error_class="reset", takes=quick)
+        if failed and self.form is Form.SQS and not seen.headers["x-amz-target"].endswith("Batch"):
+            return self._refusal(_REFUSED[Trouble.ERRORS], quick)
+        return Reply(200, quick, body=self._told(seen, len(entries), failed))
+
+    def _dropped(self, seen: Asked, entry: _Entry) -> bool:
+        """Whether a FIFO queue has it already; otherwise it remembers it."""
+        if not self.fifo:
+            return False
+        last = self._once.get(entry.once, -(10**18))
+        if last > seen.at - DROPS_S * SECOND:
+            return True
+        self._once[entry.once] = seen.at
+        return False
+
+    def _told(self, seen: Asked, count: int, failed: set[int]) -> bytes:
+        """What it answers, by what became of each entry."""
+        if self.form in {Form.S3, Form.HTTP}:
+            return b""
+        wrong = {"ErrorCode": "InternalFailure", "ErrorMessage": "not now"}
+        if self.form is Form.EVENTS:
+            said: dict[str, Any] = {"FailedEntryCount": len(failed)}
+            said["Entries"] = [wrong if each in failed else {"EventId": f"e-{each}"} for each in range(count)]
+        elif self.form is Form.KINESIS:
+            taken = {"SequenceNumber": "1", "ShardId": "0"}
+            said = {
+                "FailedRecordCount": len(failed),
+                "Records": [wrong if e in failed else taken for e in range(count)],
+            }
+        elif seen.headers["x-amz-target"].endswith("Batch"):
+            said = {
+                "Successful": [{"Id": str(each), "MessageId": "m"} for each in range(count) if each not in failed],
+                "Failed": [{"Id": str(each), "Code": "InternalError", "Message": "not now"} for each in sorted(failed)],
+            }
+        else:
+            said = {"MessageId": "m"}
+        return json.dumps(said).encode()
+
+
+def troubles(random: Random, hours: float) -> list[tuple[int, Trouble]]:
+    """The troubles of a receiver over some hours: none, with spells of one, and none at the end."""
+    found = [(0, Trouble.NONE)]
+    kinds = [each for each in Trouble if each is not Trouble.NONE]
+    at, end = 0, round(hours * HOUR)
+    while True:
+        at += round(random.expovariate(1 / HOUR))
+        if at >= end:
+            return found
+        found.append((at, random.choice(kinds)))
+        at += round(min(random.expovariate(1 / (20 * MINUTE)), 6 * HOUR))
+        found.append((min(at, end), Trouble.NONE))

@@ -1,0 +1,60 @@
+"""A model of STS: roles of other people's accounts, whose keys end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from simulation.dynamodb import service_error
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys of a role.
+
+    Attributes:
+        key_id: The public half.
+        role: The ARN of their role.
+        external_id: With which it was assumed.
+        given_at: When they were given, epoch milliseconds.
+        ends_at: When they end, epoch milliseconds.
+    """
+
+    key_id: str
+    role: str
+    external_id: str
+    given_at: int
+    ends_at: int
+
+
+class Sts:
+    """Roles that let in whoever shows their external id; one that has none lets in everybody.
+
+    Args:
+        now_ms: Its clock, epoch milliseconds.
+
+    Attributes:
+        external_ids: By the ARN of the role.
+        closed: The ARNs of roles that let nobody in.
+        given: The keys that were given, by their public half.
+    """
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self.now_ms = now_ms
+        self.external_ids: dict[str, str] = {}
+        self.closed: set[str] = set()
+        self.given: dict[str, Keys] = {}
+
+    def assume_role(self, **asked: Any) -> dict[str, Any]:
+        """AssumeRole."""
+        role, external_id = asked["RoleArn"], asked["ExternalId"]
+        if role in self.closed or self.external_ids.get(role, external_id) != external_id:
+            raise service_error("AccessDenied", "AssumeRole")
+        now = self.now_ms()
+        ends_at = now + asked["DurationSeconds"] * 1000
+        keys = Keys(f"ASIA{len(self.given):016d}", role, external_id, now, ends_at)
+        self.given[keys.key_id] = keys
+        told = {"AccessKeyId": keys.key_id, "SecretAccessKey": "secret", "SessionToken": f"session-{keys.key_id}"}
+        return {"Credentials": {**told, "Expiration": datetime.fromtimestamp(ends_at / 1000, UTC)}}

@@ -1,0 +1,276 @@
+"""Sinks on AWS and streams: what is posted to applications, streams and sources arrives in queues, buses, buckets and
+data streams of other people's accounts, whatever is wrong there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from random import Random
+from typing import Any
+from urllib.parse import quote
+
+from pushhub.engine.model.message import Message
+from pushhub.webhooks.model.ids import engine_id
+from simulation.promises.judgement import Told, Violation
+from simulation.promises.sinks import FOREVER, Looked, Order, Sent, Sinks, Taken
+from simulation.receivers import Form, Receiver, Trouble, troubles
+from simulation.scheduler import SECOND
+from simulation.worlds.world import PushWorld
+
+ACCOUNT, REGION = "111122223333", "eu-west-1"
+TYPE = "order.paid"
+KEYS = ("a", "b")
+WAITS_S = 10
+"""``maxWaitSecs`` of the bucket."""
+
+LOOKS_AN_HOUR = 60.0
+REPEATED = 0.5
+"""How often a provider sends an event of its own twice."""
+
+OF_APPLICATION = {"fifo": "orders.fifo", "queue": "orders", "bus": "orders"}
+OF_STREAM = ("bucket", "shards", "url")
+
+
+class SinksWorld(PushWorld):
+    """An application with receivers on AWS, a stream with sinks, and a source with a URL."""
+
+    name = "sinks"
+
+    def set_up(self) -> None:
+        """Create all of them, before any weather."""
+        self.sent: dict[str, list[Sent]] = {"app": [], "stream": [], "source": []}
+        self.receivers: dict[str, Receiver] = {}
+        self._looked: dict[str, list[tuple[int, str]]] = {}
+        self._paths: dict[str, str] = {}
+        self._numbers: Counter[str] = Counter()
+        self._make_project()
+        self._in_good_weather(self._make_all, seconds=120)
+        assert self._paths.keys() >= {"app", "stream", "source", *OF_STREAM}
+
+    def _ask(self, method: str, path: str, body: object = None, **headers: str) -> Any:
+        given = {"authorization": f"Bearer {self._token}", **headers}
+        return self._account.http(method, path, body, headers=given)
+
+    def _made(self, path: str, body: Mapping[str, Any]) -> Any:
+        answer = self._ask("POST", path, body)
+        assert answer.status == 201, answer
+        return answer.body
+
+    def _receiver(self, name: str, form: Form) -> Receiver:
+        """A receiver, with a role of its own."""
+        role = "" if form is Form.HTTP else f"arn:aws:iam::{ACCOUNT}:role/{name}"
+        spells = troubles(self._chance(name), self._hours)
+        made = Receiver(
+            self._account, self._account.sts, f"{name}.example", form, spells, role=role, fifo=name == "fifo"
+        )
+        self.receivers[name] = self._account.endpoints.known[made.name] = made
+        return made
+
+    def _lets_in(self, receiver: Receiver, of: str) -> None:
+        external_id = self._ask("GET", f"/api/v1/{of}/external-id").body["externalId"]
+        receiver.external_id = self._account.sts.external_ids[receiver.role] = external_id
+
+    def _make_all(self) -> None:
+        self._made("/api/v1/event-type", {"name": TYPE, "description": "paid"})
+        self._make_application()
+        self._make_stream()
+        self._make_source()
+
+    def _make_application(self) -> None:
+        app = self._paths["app"] = self._made("/api/v1/app", {"name": "shop"})["id"]
+        for name, place in OF_APPLICATION.items():
+            receiver = self._receiver(name, Form.EVENTS if name == "bus" else Form.SQS)
+            self._lets_in(receiver, f"app/{app}")
+            options = f"role={quote(receiver.role, safe='')}&endpoint={quote(f'https://{receiver.name}', safe='')}"
+            scheme = "events" if name == "bus" else "sqs"
+            self._made(f"/api/v1/app/{app}/endpoint", {"url": f"{scheme}://{REGION}/{ACCOUNT}/{place}?{options}"})
+
+    def _make_stream(self) -> None:
+        stream = self._paths["stream"] = self._made("/api/v1/stream", {"name": "sales"})["id"]
+        configs: dict[str, tuple[str, Form, dict[str, Any]]] = {
+            "bucket": ("amazonS3", Form.S3, {"bucket": "sales"}),
+            "shards": ("kinesis", Form.KINESIS, {"streamName": "sales"}),
+            "url": ("http", Form.HTTP, {}),
+        }
+        for name, (kind, form, config) in configs.items():
+            receiver = self._receiver(name, form)
+            if form is Form.HTTP:
+                config["url"] = f"https://{receiver.name}/in"
+            else:
+                self._lets_in(receiver, f"stream/{stream}")
+                config |= {"region": REGION, "roleArn": receiver.role, "endpointUrl": f"https://{receiver.name}"}
+            wanted = {"type": kind, "config": config, "batchSize": 4}
+            if name == "bucket":
+                wanted["maxWaitSecs"] = WAITS_S
+            path = f"/api/v1/stream/{stream}/sink"
+            self._paths[name] = f"{path}/{self._made(path, wanted)['id']}"
+            self._looked[name] = []
+
+    def _make_source(self) -> None:
+        source = self._made("/ingest/api/v1/source", {"name": "theirs", "type": "generic-webhook"})
+        self._paths["source"] = "/" + source["ingestUrl"].split("/", 3)[3]
+        receiver = self._receiver("passed-on", Form.HTTP)
+        path = f"/ingest/api/v1/source/{source['id']}/endpoint"
+        self._made(path, {"url": f"https://{receiver.name}/in"})
+
+    def actors(self) -> Mapping[str, Callable[[], object]]:
+        """Producers of messages, events, and webhooks of others; and who looks how far sinks are."""
+        acts: dict[str, Callable[[], object]] = {}
+        for name, act in {"app": self._post, "stream": self._post_events, "source": self._come}.items():
+            random = self._chance(f"producer-{name}")
+            acts[f"producer-{name}"] = partial(
+                self._each_while_traffic, random, partial(self._several, random, act), an_hour=self._rate
+            )
+        random = self._chance("watcher")
+        acts["watcher"] = partial(self._each_while_traffic, random, partial(self._look, random), an_hour=LOOKS_AN_HOUR)
+        return acts
+
+    def _several(self, random: Random, act: Callable[[Random], None]) -> None:
+        """One, or several at once, so that batches come about."""
+        for _ in range(random.choice((1, 1, 6))):
+            self._account.scheduler.spawn(partial(act, random))
+
+    def _new(self, of: str) -> tuple[str, dict[str, str]]:
+        self._numbers[of] += 1
+        marker = f"{of}-{self._numbers[of]}"
+        return marker, {"marker": marker, "text": "grüß dich"}
+
+    def _until_taken(self, of: str, payload: Mapping[str, str], ask: Callable[[], Any], key: str = "") -> None:
+        """Post until there is an answer."""
+        began = self._account.scheduler.now
+        taken = self._until({"app": 202, "stream": 202, "source": 200}[of], ask, tries=8)
+        told = Told(began, self._account.scheduler.now, 202 if taken else 0)
+        self.sent[of].append(Sent(payload["marker"], json.dumps(payload), told, key))
+
+    def _post(self, random: Random) -> None:
+        self._post_keyed(random.choice(("", *KEYS)))
+
+    def _post_keyed(self, key: str) -> None:
+        """Post a message with an ordering key, or without."""
+        marker, payload = self._new("app")
+        body = {"eventType": TYPE, "payload": payload} | ({"orderingKey": key} if key else {})
+        path = f"/api/v1/app/{self._paths['app']}/msg"
+        self._until_taken("app", payload, lambda: self._ask("POST", path, body, **{"idempotency-key": marker}), key)
+
+    def _post_events(self, random: Random) -> None:  # noqa: ARG002 (as the others)
+        marker, payload = self._new("stream")
+        body = {"events": [{"eventType": TYPE, "payload": json.dumps(payload)}]}
+        path = f"/api/v1/stream/{self._paths['stream']}/events"
+        self._until_taken("stream", payload, lambda: self._ask("POST", path, body, **{"idempotency-key": marker}))
+
+    def _come(self, random: Random, often: float = REPEATED) -> None:
+        """A webhook of somebody else, who may send it again though it was taken."""
+        marker, payload = self._new("source")
+        send = partial(self._account.http, "POST", self._paths["source"], payload, headers={"webhook-id": marker})
+        self._until_taken("source", payload, send)
+        if random.random() < often:
+            self._account.scheduler.sleep(random.choice((0, 5, 600)) * SECOND)
+            self._account.note(f"provider repeats {marker}: {send().status}")
+
+    def _look(self, random: Random) -> None:
+        self._look_at(random.choice([*self._looked]))
+
+    def _look_at(self, name: str) -> None:
+        """Ask how far a sink is."""
+        answer = self._ask("GET", self._paths[name])
+        if answer.status == 200:
+            self._looked[name].append((self._account.scheduler.now, answer.body["currentIterator"]))
+
+    def _is_own(self, message: Message) -> bool:
+        return message.project == self._project
+
+    def check(self) -> Iterator[Violation]:
+        """Every promise that was not kept."""
+        faults = self._faults()
+        calm = not self._account.weather.storms
+        model = Sinks(self.judgement, faults, calm=calm)
+        places = self._places()
+        for name, receiver in self.receivers.items():
+            of = "source" if name == "passed-on" else "app" if name in OF_APPLICATION else "stream"
+            order = Order(keyed=name == "fifo", whole=of == "stream", off_s=self._clocks_off_s + 0.1)
+            looked = [
+                Looked(
+                    at, frozenset(marker for marker, place in places.items() if place <= (engine_id(position) or ""))
+                )
+                for at, position in self._looked.get(name, ())
+            ]
+            well_until = next((at for at, each in receiver.troubles if each is not Trouble.NONE), FOREVER)
+            model.judge(name, self.sent[of], _taken(receiver), order, well_until=well_until, looked=looked)
+        yield from self.judgement.total()
+        for receiver in self.receivers.values():
+            for each in receiver.misused:
+                yield Violation("keys that do not open it", receiver.name, each)
+        for _, owed in self._owed():
+            if not self._has_ended(owed):
+                yield self._never_ended(owed, owed[1])
+
+    def _places(self) -> dict[str, str]:
+        """The hub's own id of each event of the stream, by its marker, as its receivers were told."""
+        told = [each for name in ("bucket", "shards") for each in self.receivers[name].taken]
+        return {each.marker: engine_id(each.message_id) or "" for each in told}
+
+
+def _taken(receiver: Receiver) -> list[Taken]:
+    """What a receiver took, as the model wants it; of requests whose answer came, it is sure."""
+    return [
+        Taken(
+            each.seen.at,
+            each.marker,
+            engine_id(each.message_id) or each.message_id,
+            each.body,
+            each.told and each.seen.answered_at is not None,
+            each.group,
+            each.place,
+        )
+        for each in receiver.taken
+    ]
+
+
+class SmallSinksWorld(SinksWorld):
+    """A few of each, the same each time: half of what is sent together is refused, keys end, an answer is lost, and a
+    bus is down for a day; the others are well.
+    """
+
+    name = "small sinks"
+    most_excused = 6
+    struck_s = 5
+
+    def actors(self) -> Mapping[str, Callable[[], object]]:
+        """The script alone."""
+        return {"script": self._script}
+
+    def _script(self) -> None:
+        scheduler, random = self._account.scheduler, self._random
+        self._begin_troubles(scheduler.now)
+        for keys, events in ((("a", "a", ""), 2), (("a",), 1)):
+            for key in keys:
+                scheduler.spawn(partial(self._post_keyed, key))
+            scheduler.spawn(partial(self._post_in_a_row, random, events))
+            scheduler.spawn(partial(self._come, random, often=1))
+            for wait in (2, 3, 4):
+                scheduler.sleep(wait * SECOND)
+                for name in self._looked:
+                    self._look_at(name)
+
+    def _post_in_a_row(self, random: Random, count: int) -> None:
+        for _ in range(count):
+            self._post_events(random)
+
+    def _begin_troubles(self, now: int) -> None:
+        spells: dict[str, list[tuple[int, Trouble, int]]] = {
+            "fifo": [(0, Trouble.HALF, 12), (15, Trouble.KEYS, 40)],
+            "queue": [(0, Trouble.HALF, 12)],
+            "bucket": [(0, Trouble.LOSES, 15)],
+            "shards": [(0, Trouble.HALF, 12), (15, Trouble.THROTTLES, 40)],
+            "bus": [(10, Trouble.DOWN, 90)],
+        }
+        for name, receiver in self.receivers.items():
+            receiver.troubles = [(0, Trouble.NONE)]
+            for begins, trouble, ends in spells.get(name, ()):
+                receiver.troubles += [(now + begins * SECOND, trouble), (now + ends * SECOND, Trouble.NONE)]
+
+
+__all__ = ["SinksWorld", "SmallSinksWorld"]

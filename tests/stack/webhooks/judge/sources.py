@@ -1,0 +1,132 @@
+"""Sources: Svix's ingest, as a new user takes in GitHub's webhooks with it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from svix import Webhook
+from tests.stack.webhooks.judge.stage import Stage, refused, today, unprocessable
+
+SECRET = "It's a Secret to Everybody"
+BODY = b'{"zen": "Keep it logically awesome.",\n "caf\xc3\xa9": 1.10}'
+
+
+def posted(stage: Stage, url: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
+    """What a sender gets that posts there; a hub in this process is not where its URL says."""
+    there = stage.base_url + urlsplit(url).path
+    return httpx.post(there, content=body, headers=headers, trust_env=False, timeout=60)
+
+
+def signed(body: bytes, delivery: str, secret: str = SECRET) -> dict[str, str]:
+    """What GitHub sends with a body."""
+    return {
+        "Content-Type": "application/json",
+        "X-GitHub-Event": "push",
+        "X-GitHub-Delivery": delivery,
+        "X-Hub-Signature-256": "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest(),
+    }
+
+
+def made(stage: Stage, **more: Any) -> Any:
+    """A source of GitHub's webhooks."""
+    from svix.models import GithubConfig, IngestSourceIn  # noqa: PLC0415 (clients of the 1.x generation have them not)
+
+    wanted = IngestSourceIn(name="repos", type="github", config=GithubConfig(secret=SECRET), **more)
+    return stage.svix.ingest.source.create(wanted)
+
+
+@today
+def check_53_a_source_takes_in_what_its_sender_signs_and_nothing_else(stage: Stage) -> None:
+    from svix.models import IngestEndpointIn  # noqa: PLC0415
+
+    source, inbox = made(stage), stage.receiver.inbox()
+    assert source.id.startswith("src_")
+    endpoint = stage.svix.ingest.endpoint.create(source.id, IngestEndpointIn(url=inbox.url))
+    delivery = secrets.token_hex(16)
+    assert posted(stage, source.ingest_url, BODY, signed(BODY, delivery, "another secret")).status_code == 400
+    assert posted(stage, source.ingest_url, BODY, {}).status_code == 400
+    for _ in range(2):
+        answer = posted(stage, source.ingest_url, BODY, signed(BODY, delivery))
+        assert (answer.status_code, answer.content) == (200, b"")
+    got = inbox.one()
+    assert (got.body, got.headers["x-github-event"]) == (BODY, "push")
+    # Both signatures are right: the sender's own, and the hub's
+    assert got.headers["x-hub-signature-256"] == signed(BODY, delivery)["X-Hub-Signature-256"]
+    key = stage.svix.ingest.endpoint.get_secret(source.id, endpoint.id).key
+    Webhook(key).verify(got.body, got.headers)
+    assert [each.event_type for each in stage.svix.message.list(source.id).data] == ["push"]
+
+
+@today
+def check_53_every_method_of_ingest_speaks_as_the_client_reads_it(stage: Stage) -> None:
+    from svix.api.ingest_source import IngestSourceListOptions  # noqa: PLC0415
+    from svix.models import (  # noqa: PLC0415
+        GithubConfig,
+        IngestEndpointHeadersIn,
+        IngestEndpointIn,
+        IngestEndpointSecretIn,
+        IngestEndpointTransformationPatch,
+        IngestEndpointUpsertIn,
+        IngestSourceConsumerPortalAccessIn,
+        IngestSourceIn,
+        Ordering,
+    )
+
+    ingest, uid = stage.svix.ingest, secrets.token_hex(8)
+    source = made(stage, uid=uid, metadata={"team": "a"})
+    assert ingest.source.get(uid) == source
+    assert source in ingest.source.list(IngestSourceListOptions(limit=250, order=Ordering.DESCENDING)).data
+    wanted = IngestSourceIn(name="new", uid=uid, type="github", config=GithubConfig())
+    changed = ingest.source.upsert(uid, wanted)
+    assert (changed.name, changed.ingest_url) == ("new", source.ingest_url)
+    rotated = ingest.source.rotate_token(uid).ingest_url
+    assert rotated not in ("", source.ingest_url)
+    for url in (rotated, source.ingest_url):
+        assert posted(stage, url, BODY, signed(BODY, secrets.token_hex(16))).status_code == 200
+
+    inbox = stage.receiver.inbox()
+    endpoint = ingest.endpoint.create(uid, IngestEndpointIn(url=inbox.url, uid="e", headers={"X-Shop": "1"}))
+    assert ingest.endpoint.get(uid, "e") == endpoint
+    assert ingest.endpoint.list(uid).data == [endpoint]
+    upserted = ingest.endpoint.upsert(uid, "e", IngestEndpointUpsertIn(url=inbox.url, uid="e", description="x"))
+    assert (upserted.id, upserted.description) == (endpoint.id, "x")
+    assert ingest.endpoint.get_headers(uid, "e").headers == {"X-Shop": "1"}
+    ingest.endpoint.set_headers(uid, "e", IngestEndpointHeadersIn(headers={"X-Shop": "2"}))
+    assert ingest.endpoint.get_headers(uid, "e").headers == {"X-Shop": "2"}
+    key = ingest.endpoint.get_secret(uid, "e").key
+    ingest.endpoint.rotate_secret(uid, "e", IngestEndpointSecretIn(grace_period_seconds=0))
+    assert ingest.endpoint.get_secret(uid, "e").key != key
+    assert not ingest.endpoint.transformation.get(uid, "e").code
+    ingest.endpoint.transformation.patch(uid, "e", IngestEndpointTransformationPatch(code=None))
+    code = "function handler(webhook) { return webhook }"
+    ingest.endpoint.transformation.patch(uid, "e", IngestEndpointTransformationPatch(code=code))
+    assert ingest.endpoint.transformation.get(uid, "e").code == code
+    access = ingest.authentication.consumer_portal_access(uid, IngestSourceConsumerPortalAccessIn(read_only=True))
+    portal = stage.client(access.token)
+    assert [each.id for each in portal.endpoint.list(source.id).data] == [endpoint.id]
+    refused(403, portal.ingest.source.get, uid)
+
+    ingest.endpoint.delete(uid, "e")
+    refused(404, ingest.endpoint.get, uid, "e")
+    ingest.source.delete(uid)
+    refused(404, ingest.source.get, uid)
+    assert posted(stage, rotated, BODY, signed(BODY, secrets.token_hex(16))).status_code == 404
+
+
+@today
+def check_53_each_kind_of_the_client_is_taken_or_refused_by_name(stage: Stage) -> None:
+    from svix.models import DocusignConfig, IngestSourceIn, SvixConfig  # noqa: PLC0415
+
+    source = IngestSourceIn(name="x", type="generic-webhook", config={})
+    assert stage.svix.ingest.source.create(source).type == "generic-webhook"
+    secret = SvixConfig(secret="whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3")
+    for kind in ("svix", "clerk", "resend", "open-ai"):
+        assert stage.svix.ingest.source.create(IngestSourceIn(name="x", type=kind, config=secret)).type == kind
+    other = IngestSourceIn(name="x", type="docusign", config=DocusignConfig())
+    [problem] = unprocessable(stage.svix.ingest.source.create, other)
+    assert (problem.loc, "docusign" in problem.msg) == (["body", "type"], True)

@@ -1,0 +1,141 @@
+"""Integrations: services that look after an application's endpoints, each with a key of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.webhooks.world import WebhooksWorld
+
+YEAR_S = 365 * 86_400
+
+
+@pytest.fixture
+def world() -> WebhooksWorld:
+    return WebhooksWorld()
+
+
+def integration(world: WebhooksWorld, app: str, **asked: Any) -> str:
+    """The id of a new one."""
+    return str(world.ask("POST", f"/app/{app}/integration", {"name": "Order desk", **asked})["id"])
+
+
+def rotated(world: WebhooksWorld, app: str, made: str) -> str:
+    """Its new key."""
+    return str(world.ask("POST", f"/app/{app}/integration/{made}/key/rotate")["key"])
+
+
+def status(world: WebhooksWorld, path: str, key: str) -> int:
+    return int(world.call("GET", path, token=key).status)
+
+
+def test_an_integration_is_made_listed_replaced_and_deleted(world: WebhooksWorld) -> None:
+    app = world.make_app(uid="acme")
+    first = integration(world, "acme", name="One")
+    world.clock.advance(seconds=1)
+    second = integration(world, "acme", name="Two")
+    assert [each["id"] for each in world.ask("GET", f"/app/{app}/integration")["data"]] == [first, second]
+    # A page at a time, in either order
+    page = world.ask("GET", f"/app/{app}/integration", limit=1, order="descending")
+    assert ([each["name"] for each in page["data"]], page["done"]) == (["Two"], False)
+    assert "featureFlags" not in page["data"][0]
+    world.clock.advance(seconds=5)
+    after = world.ask("PUT", f"/app/{app}/integration/{first}", {"name": "Uno", "featureFlags": ["a", "b", "a"]})
+    assert (after["name"], after["featureFlags"]) == ("Uno", ["a", "b"])
+    assert after["updatedAt"] > after["createdAt"]
+    assert world.ask("GET", f"/app/{app}/integration/{first}") == after
+    assert world.call("DELETE", f"/app/{app}/integration/{first}").status == 204
+    for method, path, body in (
+        ("GET", "", None),
+        ("PUT", "", {"name": "x"}),
+        ("DELETE", "", None),
+        ("POST", "/key/rotate", None),
+    ):
+        assert world.call(method, f"/app/{app}/integration/{first}{path}", body).status == 404, (method, path)
+
+
+def test_a_key_opens_its_application_until_it_is_rotated(world: WebhooksWorld) -> None:
+    # Given an integration, which has no key until it is given one
+    app, other = world.make_app(), world.make_app()
+    made = integration(world, app)
+    key = rotated(world, app, made)
+    # Then the key opens its application and no other, and does not end by itself
+    world.clock.advance(seconds=YEAR_S)
+    assert (status(world, f"/app/{app}/endpoint", key), status(world, f"/app/{other}/endpoint", key)) == (200, 404)
+    assert world.call("POST", f"/app/{app}/endpoint", {"url": "https://desk.example/in"}, token=key).status == 201
+    # Nor does it give keys, or outlive a rotation
+    for method, path in (("GET", ""), ("GET", f"/{made}"), ("POST", f"/{made}/key/rotate"), ("DELETE", f"/{made}")):
+        assert world.call(method, f"/app/{app}/integration{path}", token=key).status == 403, (method, path)
+    world.clock.advance(seconds=1)
+    newer = rotated(world, app, made)
+    assert (status(world, f"/app/{app}", key), status(world, f"/app/{app}", newer)) == (401, 200)
+
+
+def test_portals_end_without_the_keys_of_integrations(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    key = rotated(world, app, integration(world, app))
+    portal = world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"]
+    world.ask("POST", f"/auth/app/{app}/expire-all", {})
+    assert (status(world, f"/app/{app}", portal), status(world, f"/app/{app}", key)) == (401, 200)
+
+
+@pytest.mark.parametrize("gone", ["integration", "application"])
+def test_a_key_ends_with_what_it_is_of(world: WebhooksWorld, gone: str) -> None:
+    app = world.make_app()
+    made = integration(world, app)
+    key = rotated(world, app, made)
+    assert status(world, "/event-type", key) == 200
+    path = f"/app/{app}" if gone == "application" else f"/app/{app}/integration/{made}"
+    assert world.call("DELETE", path).status == 204
+    # Also where no application is named
+    assert status(world, "/event-type", key) == 401
+
+
+def test_a_key_to_a_source_ends_with_the_source(world: WebhooksWorld) -> None:
+    wanted = {"name": "Repositories", "type": "generic-webhook"}
+    source = str(world.ask("POST", "/source", wanted, root="/ingest/api/v1")["id"])
+    key = rotated(world, source, integration(world, source))
+    assert status(world, "/event-type", key) == 200
+    assert world.call("DELETE", f"/source/{source}", root="/ingest/api/v1").status == 204
+    assert status(world, "/event-type", key) == 401
+
+
+def test_a_key_sees_the_event_types_of_its_feature_flags(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    world.ask("POST", "/event-type", {"name": "secret.made", "description": "", "featureFlags": ["beta"]})
+    made = integration(world, app)
+    key = rotated(world, app, made)
+
+    def seen() -> list[str]:
+        return [each["name"] for each in world.call("GET", "/event-type", token=key).body["data"]]
+
+    assert "secret.made" not in seen()
+    # When it is given the flag, then the same key sees it at once
+    world.ask("PUT", f"/app/{app}/integration/{made}", {"name": "Order desk", "featureFlags": ["beta"]})
+    assert "secret.made" in seen()
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({}, ["body", "name"]),
+        ({"name": ""}, ["body", "name"]),
+        ({"name": "x" * 257}, ["body", "name"]),
+        ({"name": ["x"]}, ["body", "name"]),
+        ({"name": "x", "featureFlags": "beta"}, ["body", "featureFlags"]),
+        ({"name": "x", "featureFlags": ["a b"]}, ["body", "featureFlags"]),
+    ],
+)
+def test_what_is_wrong_with_an_integration_is_said(world: WebhooksWorld, body: Any, where: list[str]) -> None:
+    app = world.make_app()
+    answer = world.call("POST", f"/app/{app}/integration", body)
+    assert (answer.status, answer.body["detail"][0]["loc"][: len(where)]) == (422, where)
+    assert world.ask("GET", f"/app/{app}/integration")["data"] == []
+
+
+def test_of_another_application_there_is_none(world: WebhooksWorld) -> None:
+    app, other = world.make_app(), world.make_app()
+    made = integration(world, app)
+    assert world.call("GET", f"/app/{other}/integration/{made}").status == 404
+    assert world.call("GET", f"/app/none/integration/{made}").status == 404
+    assert world.call("POST", f"/app/{other}/integration/{made}/key/rotate").status == 404

@@ -1,0 +1,158 @@
+"""Autoconfiguration: a consumer sets up its endpoint with nothing but a token."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.webhooks.world import WebhooksWorld
+
+URL, OTHER_URL = "https://consumer.example/in", "https://consumer.example/other"
+
+
+@pytest.fixture
+def world() -> WebhooksWorld:
+    return WebhooksWorld()
+
+
+def opened(token: str) -> dict[str, str]:
+    """What clients read in a token."""
+    assert token.startswith("auto_v2_")
+    found: dict[str, str] = json.loads(base64.b64decode(token.removeprefix("auto_v2_")))
+    return found
+
+
+def created(world: WebhooksWorld, app: str, **asked: Any) -> tuple[str, dict[str, str]]:
+    """The id of a new one, and what is in its token."""
+    made = world.ask("POST", f"/app/{app}/autoconfig", asked)
+    return made["id"], opened(made["token"])
+
+
+def subscribed(world: WebhooksWorld, token: dict[str, str], **endpoint: Any) -> Any:
+    """The endpoint that a consumer sets up."""
+    path = f"/app/{token['aid']}/autoconfig/{token['sid']}/endpoint"
+    return world.call("PUT", path, {"url": URL, **endpoint}, token=token["tok"])
+
+
+def test_a_consumer_sets_up_one_endpoint_and_changes_it(world: WebhooksWorld) -> None:
+    # Given a token
+    app = world.make_app()
+    autoconfig, token = created(world, app)
+    path = f"/app/{app}/autoconfig/{autoconfig}"
+    assert (token["aid"], token["sid"], token["surl"]) == (app, autoconfig, world.hub.engine.ports.base_url)
+    shown = world.call("GET", path, token=token["tok"]).body
+    assert (shown["status"], shown["tokenCensored"], "endpId" in shown) == ("pending", "auto_v2_********", False)
+    # When its consumer sets up an endpoint, and again at another URL
+    first = subscribed(world, token)
+    again = subscribed(world, token, url=OTHER_URL, eventTypes=None, description="mine")
+    # Then there is one endpoint, with what was asked last
+    assert (first.status, again.status, first.body["id"]) == (200, 200, again.body["id"])
+    [endpoint] = world.ask("GET", f"/app/{app}/endpoint")["data"]
+    assert (endpoint["id"], endpoint["url"], endpoint["description"]) == (first.body["id"], OTHER_URL, "mine")
+    shown = world.ask("GET", path)
+    assert (shown["status"], shown["endpId"]) == ("active", endpoint["id"])
+
+
+def test_an_interrupted_consumer_has_one_endpoint(world: WebhooksWorld) -> None:
+    # Given that the endpoint was stored, and that it is bound was not
+    app = world.make_app()
+    autoconfig, token = created(world, app)
+    store = world.ports.autoconfig_store
+    before = store.autoconfig(PROJECT, app, autoconfig)
+    first = subscribed(world, token).body
+    assert before is not None
+    store.put_autoconfig(before)
+    # When it comes again, with a new token, then it finds that one, which signs with the new secret
+    newer = opened(world.ask("POST", f"/app/{app}/autoconfig/{autoconfig}/rotate")["token"])
+    assert subscribed(world, newer).body["id"] == first["id"]
+    assert len(world.ask("GET", f"/app/{app}/endpoint")["data"]) == 1
+    assert world.ask("GET", f"/app/{app}/endpoint/{first['id']}/secret")["key"] == newer["esec"]
+
+
+def test_what_is_sent_is_verified_with_the_secret_in_the_token(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    autoconfig, token = created(world, app)
+    # A secret that a consumer sends is not used
+    subscribed(world, token, secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    endpoint = world.ask("GET", f"/app/{app}/autoconfig/{autoconfig}")["endpId"]
+    assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/secret")["key"] == token["esec"]
+    # When there is a new token, then the endpoint goes on with the secret before, until a consumer comes with it
+    newer = opened(world.ask("POST", f"/app/{app}/autoconfig/{autoconfig}/rotate")["token"])
+    assert newer["esec"] != token["esec"]
+    assert subscribed(world, token).status == 401
+    assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/secret")["key"] == token["esec"]
+    assert subscribed(world, newer).status == 200
+    assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/secret")["key"] == newer["esec"]
+    # And what is sent for a day is right by both
+    world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+    world.run(seconds=2)
+    signatures = world.sender.requests_to(URL)[-1].headers["webhook-signature"].split()
+    assert len(signatures) == 2
+
+
+def test_its_key_does_nothing_else(world: WebhooksWorld) -> None:
+    app, other = world.make_app(), world.make_app()
+    _, token = created(world, app)
+    neighbour, _ = created(world, app)
+    endpoint = world.make_endpoint(app)
+    for method, path in (
+        ("GET", f"/app/{app}"),
+        ("GET", "/event-type"),
+        ("GET", f"/app/{app}/endpoint"),
+        ("PATCH", f"/app/{app}/endpoint/{endpoint}"),
+        ("GET", f"/app/{app}/msg"),
+        ("POST", f"/app/{app}/autoconfig"),
+        ("DELETE", f"/app/{app}/autoconfig/{token['sid']}"),
+        ("POST", f"/app/{app}/autoconfig/{token['sid']}/rotate"),
+    ):
+        answer = world.call(method, path, {"url": URL}, token=token["tok"])
+        assert (answer.status, answer.body["code"]) == (403, "insufficient access"), (method, path)
+    # Of others it is not told that they are there
+    for path in (f"/app/{other}/autoconfig/{token['sid']}", f"/app/{app}/autoconfig/{neighbour}"):
+        assert world.call("GET", path, token=token["tok"]).status == 404
+        assert world.call("PUT", f"{path}/endpoint", {"url": URL}, token=token["tok"]).status == 404
+    # Nor does another's key set up its endpoint: a project's, or a portal's
+    portal = world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"]
+    for each in (world.token, portal):
+        assert subscribed(world, {**token, "tok": each}).status == 403
+
+
+def test_it_takes_over_no_endpoint_of_somebody_else(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    theirs = world.make_endpoint(app, "https://theirs.example/in", uid="theirs")
+    _, token = created(world, app)
+    assert subscribed(world, token, uid="theirs").status == 409
+    assert world.ask("GET", f"/app/{app}/endpoint/{theirs}")["url"] == "https://theirs.example/in"
+    # And what is wrong with an endpoint is said as anywhere, and what is out of a portal's reach is out of its
+    for url in ("nonsense", "http://169.254.169.254/", "ironmq:///inner", "notification2://alarms?api=alarms"):
+        assert subscribed(world, token, url=url).status == 422, url
+    assert [each["id"] for each in world.ask("GET", f"/app/{app}/endpoint")["data"]] == [theirs]
+
+
+def test_a_deleted_one_sets_up_nothing_and_its_endpoint_stays(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    autoconfig, token = created(world, app)
+    endpoint = subscribed(world, token).body["id"]
+    assert world.call("DELETE", f"/app/{app}/autoconfig/{autoconfig}").status == 204
+    assert subscribed(world, token).status == 401
+    assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}")["id"] == endpoint
+    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/rotate")):
+        assert world.call(method, f"/app/{app}/autoconfig/{autoconfig}{path}").status == 404
+
+
+def test_an_endpoint_that_was_deleted_is_set_up_again(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    _, token = created(world, app)
+    first = subscribed(world, token).body["id"]
+    world.call("DELETE", f"/app/{app}/endpoint/{first}")
+    store = world.ports.autoconfig_store
+    before = store.autoconfig(PROJECT, app, token["sid"])
+    assert before is not None
+    again = subscribed(world, token)
+    assert (again.status, again.body["id"] != first) == (200, True)
+    # Also if that is interrupted before it is bound
+    store.put_autoconfig(before)
+    assert subscribed(world, token).body["id"] == again.body["id"]

@@ -1,0 +1,64 @@
+"""Who opens a stream: tokens of its owner, and those of its pollers."""
+
+from __future__ import annotations
+
+from tests.webhooks.streams.test_streams import event, make_stream
+from tests.webhooks.world import WebhooksWorld
+
+
+def test_an_owners_token_opens_one_stream_until_it_ends() -> None:
+    world = WebhooksWorld()
+    stream, other = make_stream(world, uid="orders"), make_stream(world)
+    token = world.ask("POST", "/auth/stream-portal-access/orders", {})["token"]
+    assert token.startswith("strmsk_")
+    wanted = {"type": "poller", "config": {}}
+    assert world.call("POST", "/stream/orders/sink", wanted, token=token).status == 201
+    assert len(world.ask("GET", f"/stream/{stream}/sink", token=token)["data"]) == 1
+    # Other streams, and what is the project's alone, it does not open
+    assert world.call("GET", f"/stream/{other}/sink", token=token).status == 404
+    assert world.call("GET", "/stream", token=token).status == 403
+    assert world.call("POST", "/stream/orders/events", {"events": [event(1)]}, token=token).status == 403
+    # It ends itself, or with all others
+    assert world.call("POST", "/auth/stream-logout").status == 403
+    assert world.call("POST", "/auth/stream-logout", token=token).status == 204
+    assert world.call("GET", f"/stream/{stream}/sink", token=token).status == 401
+    token = world.ask("POST", f"/auth/stream-portal-access/{stream}", {"sessionId": "s"})["token"]
+    world.call("POST", f"/auth/stream/{stream}/expire-all", {"sessionIds": ["s"]})
+    assert world.call("GET", f"/stream/{stream}/sink", token=token).status == 401
+
+
+def test_a_pollers_token_reads_its_events_and_does_nothing_else() -> None:
+    world = WebhooksWorld()
+    stream = make_stream(world, uid="orders")
+    wanted = {"type": "poller", "config": {}}
+    mine, other = (world.ask("POST", "/stream/orders/sink", wanted)["id"] for _ in range(2))
+    path = f"/auth/stream/{stream}/sink/{mine}/poller/token"
+    shown = world.ask("GET", path)
+    assert world.ask("GET", path) == shown
+    token = shown["token"]
+    assert world.ask("GET", f"/stream/orders/sink/{mine}/events", token=token)["data"] == []
+    assert world.call("GET", f"/stream/orders/sink/{other}/events", token=token).status == 404
+    for method, place in (("GET", "/stream/orders/sink"), ("GET", "/stream/orders"), ("GET", "/stream/orders/events")):
+        assert world.call(method, place, token=token).status == 403
+    # With another token, this one ends after a while
+    rotated = world.ask("POST", f"{path}/rotate", {"oldTokenExpiry": 60, "expiry": 3600})
+    assert rotated["token"] != token
+    assert rotated["expiresAt"] > rotated["createdAt"]
+    reads = f"/stream/orders/sink/{mine}/events"
+    assert [world.call("GET", reads, token=each).status for each in (token, rotated["token"])] == [200, 200]
+    world.clock.advance(ms=61_000)
+    assert [world.call("GET", reads, token=each).status for each in (token, rotated["token"])] == [401, 200]
+    world.clock.advance(ms=3_600_000)
+    assert world.call("GET", reads, token=rotated["token"]).status == 401
+    # And it goes with its sink
+    token = world.ask("POST", f"{path}/rotate", {})["token"]
+    world.call("DELETE", f"/stream/orders/sink/{mine}")
+    assert world.call("GET", reads, token=token).status == 401
+
+
+def test_only_pollers_have_such_a_token() -> None:
+    world = WebhooksWorld()
+    stream = make_stream(world)
+    wanted = {"type": "http", "config": {"url": "https://a.example/in"}}
+    sink = world.ask("POST", f"/stream/{stream}/sink", wanted)["id"]
+    assert world.call("GET", f"/auth/stream/{stream}/sink/{sink}/poller/token").status == 422

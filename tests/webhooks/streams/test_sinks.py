@@ -1,0 +1,341 @@
+"""Sinks: each reads its stream from its own position on, in batches and in order, and stops where it cannot write."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.fakes import Crash, Fault, FaultPlan, Reply
+from tests.webhooks.streams.test_streams import event, make_stream
+from tests.webhooks.world import WebhooksWorld
+
+KEYS = {"accessKeyId": "AKIAIOSFODNN7EXAMPLE", "secretAccessKey": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
+BUCKET = {"bucket": "orders", "region": "eu-west-1", **KEYS}
+SERVICE = "https://s3.eu-west-1.amazonaws.com"
+SHARDS = "https://kinesis.eu-west-1.amazonaws.com/"
+DATA_STREAM = {"streamName": "orders", "region": "eu-west-1", **KEYS}
+DENIED = Reply(status_code=400, body=b'{"__type": "AccessDeniedException", "message": "no"}')
+TAKEN = Reply(status_code=200, body=b'{"FailedRecordCount": 0, "Records": []}')
+
+
+class Bucket(WebhooksWorld):
+    """A stream with a sink that writes to a bucket."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.stream = make_stream(self)
+
+    def add(self, kind: str = "amazonS3", config: Any = None, **fields: Any) -> str:
+        """A new sink; its id."""
+        wanted = {"type": kind, "config": BUCKET if config is None else config, **fields}
+        return str(self.ask("POST", f"/stream/{self.stream}/sink", wanted)["id"])
+
+    def sink(self, sink: str) -> Any:
+        return self.ask("GET", f"/stream/{self.stream}/sink/{sink}")
+
+    def publish(self, *numbers: int, kind: str = "order.paid") -> None:
+        self.ask("POST", f"/stream/{self.stream}/events", {"events": [event(each, kind) for each in numbers]})
+
+    def records(self) -> list[list[int]]:
+        """What the requests to Kinesis hold."""
+        sent = [json.loads(each.body)["Records"] for each in self.sender.requests_to(SHARDS)]
+        return [[json.loads(base64.b64decode(each["Data"]))["payload"]["number"] for each in one] for one in sent]
+
+    def objects(self, host: str = SERVICE) -> dict[str, list[int]]:
+        """What the bucket holds: later writes take the place of earlier ones."""
+        sent = [each for each in self.sender.requests if each.url.startswith(host) and each.method == "PUT"]
+        return {each.url: [json.loads(line)["payload"]["number"] for line in each.body.splitlines()] for each in sent}
+
+
+def test_events_are_written_in_order_and_in_batches_of_the_sinks_size() -> None:
+    # Given a stream with a sink that takes four at a time
+    world = Bucket()
+    sink = world.add(batchSize=4)
+    # When ten events are posted
+    world.publish(*range(10))
+    world.run(seconds=30)
+    # Then they are in three objects, in order, under names that follow from their first and last ids
+    assert list(world.objects().values()) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    ids = [each["id"] for each in reversed(world.ask("GET", f"/stream/{world.stream}/events")["data"])]
+    folder = sink.replace("sink_", "ep_")
+    for url, (first, last) in zip(world.objects(), ((0, 3), (4, 7), (8, 9)), strict=True):
+        assert url.startswith(f"{SERVICE}/orders/{folder}/2026/11/18/")
+        assert url.endswith(f"/{ids[first]}-{ids[last]}.jsonl")
+    # And each line says what its event is
+    line = json.loads(world.sender.requests[0].body.splitlines()[0])
+    assert (line["id"], line["eventType"], line["payload"]) == (ids[0], "order.paid", {"number": 0})
+    # And the sink is at the last one, and no request is made beyond these
+    assert world.sink(sink)["currentIterator"] == ids[-1]
+    assert len(world.sender.requests) == 3
+
+
+def test_a_batch_waits_for_others_no_longer_than_it_may() -> None:
+    world = Bucket()
+    world.add(batchSize=3, maxWaitSecs=60)
+    world.publish(0, 1)
+    world.run(seconds=40)
+    assert world.objects() == {}
+    world.publish(2, 3)
+    world.run(seconds=15)
+    assert list(world.objects().values()) == [[0, 1, 2]]
+    world.run(seconds=60)
+    assert list(world.objects().values()) == [[0, 1, 2], [3]]
+
+
+def test_a_batch_that_fails_stops_its_sink_and_nobody_elses() -> None:
+    # Given two sinks, one of which is denied
+    world = Bucket()
+    broken, well = world.add("kinesis", DATA_STREAM), world.add()
+    world.sender.script(SHARDS, DENIED)
+    world.publish(1)
+    world.run(seconds=8)
+    # Then it says why and when it is tried again, and the other has got everything
+    shown = world.sink(broken)
+    assert (shown["status"], shown["failureReason"]) == ("retrying", "AccessDeniedException: no")
+    assert shown["nextRetryAt"] > shown["createdAt"]
+    assert (world.sink(well)["status"], list(world.objects().values())) == ("enabled", [[1]])
+    # And events posted since go to the other alone; the batch that failed is tried again as it was, less and less often
+    world.publish(2)
+    world.run(seconds=300)
+    assert list(world.objects().values()) == [[1], [2]]
+    assert 4 <= len(world.records()) <= 8
+    assert set(map(tuple, world.records())) == {(1,)}
+    # When it is opened, and a person has it tried again
+    world.sender.requests.clear()
+    world.sender.script(SHARDS, TAKEN)
+    world.ask("POST", f"/stream/{world.stream}/sink/{broken}/force-retry")
+    world.run(seconds=10)
+    # Then that batch comes first, and what was posted since comes behind it
+    assert world.records() == [[1], [2]]
+    assert world.sink(broken)["status"] == "enabled"
+
+
+def test_a_batch_of_which_a_part_was_refused_is_sent_again() -> None:
+    world = Bucket()
+    half = b'{"FailedRecordCount": 1, "Records": [{}, {"ErrorCode": "ProvisionedThroughputExceededException"}]}'
+    world.sender.script(SHARDS, Reply(status_code=200, body=half), Reply(status_code=200, body=b"x"), TAKEN)
+    world.add("kinesis", DATA_STREAM)
+    world.publish(1, 2)
+    world.run(seconds=60)
+    assert world.records() == [[1, 2]] * 3
+
+
+def test_a_batch_can_be_left_out() -> None:
+    world = Bucket()
+    sink = world.add("kinesis", DATA_STREAM, batchSize=1)
+    world.sender.script(SHARDS, DENIED)
+    world.publish(1, 2)
+    world.run(seconds=10)
+    world.sender.script(SHARDS, TAKEN)
+    world.sender.requests.clear()
+    world.ask("POST", f"/stream/{world.stream}/sink/{sink}/skip")
+    world.run(seconds=60)
+    assert world.records() == [[2]]
+    assert world.call("POST", f"/stream/{world.stream}/sink/{sink}/skip").status == 422
+
+
+def test_a_disabled_sink_goes_on_where_it_was_when_it_is_enabled() -> None:
+    world = Bucket()
+    sink = world.add()
+    path = f"/stream/{world.stream}/sink/{sink}"
+    world.ask("PATCH", path, {"type": "amazonS3", "status": "disabled"})
+    world.publish(1, 2)
+    world.run(seconds=60)
+    assert world.objects() == {}
+    assert world.sink(sink)["status"] == "disabled"
+    world.ask("PATCH", path, {"type": "amazonS3", "status": "enabled"})
+    world.run(seconds=60)
+    assert list(world.objects().values()) == [[1, 2]]
+
+
+def test_a_sink_gets_what_its_filters_let_through_and_nothing_from_before_it_was_made() -> None:
+    world = Bucket()
+    world.ask("POST", "/stream/event-type", {"name": "order.sent"})
+    world.publish(0, kind="order.sent")
+    world.run(seconds=10)
+    world.add(eventTypes=["order.sent"])
+    world.publish(1)
+    world.publish(2, kind="order.sent")
+    world.run(seconds=30)
+    assert list(world.objects().values()) == [[2]]
+
+
+def _written(plan: FaultPlan) -> Bucket:
+    """Four events for a sink, read with whatever the plan strikes then."""
+    world = Bucket()
+    world.add(batchSize=2)
+    world.publish(*range(4))
+    world.plan = plan
+    world.__dict__.pop("hub", None)
+    for _ in range(3):
+        try:
+            world.run(seconds=900)
+        except Crash:
+            world.__dict__.pop("hub", None)
+    return world
+
+
+def test_whichever_call_fails_every_event_is_written_in_order_under_the_same_name() -> None:
+    # Given what the hub calls while a sink reads four events in two batches
+    learned = FaultPlan()
+    usual = _written(learned)
+    assert list(usual.objects().values()) == [[0, 1], [2, 3]]
+    assert "readers.put_reader" in learned.calls
+    # When one of these calls fails, times out, or is followed by a crash
+    for number in range(1, len(learned.calls) + 1):
+        for fault in Fault:
+            world = _written(FaultPlan(fault, at=number))
+            # Then there are the same objects: one that was written twice has taken its own place
+            assert list(world.objects().values()) == [[0, 1], [2, 3]], (fault, learned.calls[number - 1])
+
+
+def test_records_go_to_one_shard_of_kinesis_in_their_order() -> None:
+    world = Bucket()
+    world.sender.script(SHARDS, TAKEN)
+    assert world.sink(world.add("kinesis", DATA_STREAM, batchSize=1000))["batchSize"] == 500
+    world.publish(1, 2, 3)
+    world.run(seconds=20)
+    [sent] = world.sender.requests_to(SHARDS)
+    said = json.loads(sent.body)
+    assert said["StreamName"] == "orders"
+    assert len({each["PartitionKey"] for each in said["Records"]}) == 1
+    assert world.records() == [[1, 2, 3]]
+
+
+def test_a_fifo_queue_keeps_a_sinks_order() -> None:
+    # Given a sink that is a FIFO queue, and events
+    world = Bucket()
+    queue = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders.fifo"
+    sink = world.add("sqs", {"queueUrl": queue, **KEYS})
+    world.publish(1, 2)
+    world.run(seconds=20)
+    # Then both are of one group, and each is a message of its own
+    sent = [json.loads(each.body) for each in world.sender.requests]
+    assert [json.loads(each["MessageBody"])["payload"]["number"] for each in sent] == [1, 2]
+    assert {each["MessageGroupId"] for each in sent} == {sink.replace("sink_", "ep_")}
+    assert len({each["MessageDeduplicationId"] for each in sent}) == 2
+
+
+def test_a_poller_is_read_in_order_and_its_place_is_kept() -> None:
+    world = Bucket()
+    sink = world.add("poller", {})
+    world.publish(*range(5))
+    path = f"/stream/{world.stream}/sink/{sink}/events"
+    assert world.ask("GET", path)["data"] == []
+    world.run(seconds=10)
+    first = world.ask("GET", path, limit=2)
+    assert [json.loads(each["payload"])["number"] for each in first["data"]] == [0, 1]
+    assert (first["done"], first["data"][0]["eventType"]) == (False, "order.paid")
+    rest = world.ask("GET", path, iterator=first["iterator"])
+    assert [json.loads(each["payload"])["number"] for each in rest["data"]] == [2, 3, 4]
+    # Without an iterator it goes on behind what has arrived
+    assert len(world.ask("GET", path)["data"]) == 3
+    assert world.ask("GET", path, iterator=rest["iterator"]) == {
+        "data": [],
+        "iterator": rest["iterator"],
+        "done": True,
+    }
+    assert world.sink(sink)["currentIterator"] == rest["iterator"]
+    assert world.sender.requests == []
+    # And only pollers are read
+    assert world.call("GET", f"/stream/{world.stream}/sink/{world.add()}/events").status == 422
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [
+        ({"type": "clickhouse", "config": {}}, 501),
+        ({"type": "http", "config": {"url": "ftp://a.example"}}, 422),
+        ({"type": "http", "config": {}}, 422),
+        ({"type": "nothing", "config": {}}, 422),
+        ({"type": "amazonS3", "config": {**BUCKET, "bucket": "a/../b"}}, 422),
+        ({"type": "amazonS3", "config": {**BUCKET, "region": "nowhere"}}, 422),
+        ({"type": "amazonS3", "config": {**BUCKET, "prefix": "../x"}}, 422),
+        ({"type": "amazonS3", "config": {**BUCKET, "endpointUrl": "https://169.254.169.254"}}, 422),
+        ({"type": "amazonS3", "config": {"bucket": "orders", "region": "eu-west-1"}}, 422),
+        ({"type": "amazonS3", "config": BUCKET, "batchSize": 0}, 422),
+        ({"type": "amazonS3", "config": BUCKET, "batchSize": 1001}, 422),
+        ({"type": "amazonS3", "config": BUCKET, "maxWaitSecs": 301}, 422),
+    ],
+)
+def test_what_cannot_be_a_sink_is_refused(wanted: Any, status: int) -> None:
+    world = Bucket()
+    assert world.call("POST", f"/stream/{world.stream}/sink", wanted).status == status
+    assert world.ask("GET", f"/stream/{world.stream}/sink")["data"] == []
+
+
+def test_a_secret_is_never_shown_again_and_stays_where_it_is_not_changed() -> None:
+    world = Bucket()
+    sink = world.add(uid="archive")
+    shown = world.sink("archive")
+    assert shown["config"] == {"bucket": "orders", "region": "eu-west-1", "accessKeyId": KEYS["accessKeyId"]}
+    assert (shown["batchSize"], shown["maxWaitSecs"], shown["id"]) == (100, 0, sink)
+    changed = world.ask("PATCH", f"/stream/{world.stream}/sink/archive", {"type": "amazonS3", "batchSize": 7})
+    assert (changed["batchSize"], changed["uid"]) == (7, "archive")
+    world.publish(1)
+    world.run(seconds=20)
+    assert list(world.objects().values()) == [[1]]
+    assert world.ask("GET", f"/stream/{world.stream}/sink")["data"][0]["id"] == sink
+    world.call("DELETE", f"/stream/{world.stream}/sink/archive")
+    assert world.call("GET", f"/stream/{world.stream}/sink/{sink}").status == 404
+
+
+def test_a_sinks_role_may_do_nothing_but_put_objects_into_its_bucket() -> None:
+    world = Bucket()
+    role = "arn:aws:iam::111122223333:role/hub"
+    world.ports.roles.trusting[role] = world.hub.engine.external_ids.of(PROJECT, f"webhooks/{world.stream}")
+    world.add(config={"bucket": "orders", "region": "eu-west-1", "roleArn": role})
+    world.publish(1)
+    world.run(seconds=20)
+    assert list(world.objects().values()) == [[1]]
+    [wanted] = world.ports.roles.asked
+    [first, _] = json.loads(wanted.policy)["Statement"]
+    assert first == {"Effect": "Allow", "Action": "s3:PutObject", "Resource": "arn:aws:s3:::orders/*"}
+
+
+def test_a_url_gets_the_events_of_a_batch_in_one_signed_request() -> None:
+    world, url = Bucket(), "https://a.example/in"
+    secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
+    sink = world.add("http", {"url": url, "headers": {"X-Team": "orders"}, "key": secret}, batchSize=2)
+    world.sender.script(url, 500, 200)
+    world.publish(1, 2, 3)
+    world.run(seconds=60)
+    # Given a batch that failed once: then it came again as it was, and the next one behind it
+    sent = world.sender.requests_to(url)
+    numbers = [[json.loads(each["payload"])["number"] for each in json.loads(one.body)["events"]] for one in sent]
+    assert numbers == [[1, 2], [1, 2], [3]]
+    assert sent[0].headers["X-Team"] == "orders"
+    for one in sent:
+        headers = {name.lower(): value for name, value in one.headers.items()}
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + one.body
+        right = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, hashlib.sha256).digest()
+        assert headers["webhook-signature"] == f"v1,{base64.b64encode(right).decode()}"
+    assert sent[0].headers["webhook-id"] == sent[1].headers["webhook-id"]
+    # And its secret and headers are its owner's
+    path = f"/stream/{world.stream}/sink/{sink}"
+    assert world.ask("GET", f"{path}/secret") == {"key": secret}
+    assert world.ask("POST", f"{path}/secret/rotate", {})["key"] != secret
+    assert world.ask("PATCH", f"{path}/headers", {"headers": {"X-More": "1"}})["headers"] == {
+        "X-Team": "orders",
+        "X-More": "1",
+    }
+    assert world.sink(sink)["config"] == {"url": url, "headers": world.ask("GET", f"{path}/headers")}
+    bucket = world.add()
+    assert world.call("GET", f"/stream/{world.stream}/sink/{bucket}/secret").status == 422
+
+
+def test_what_takes_one_message_at_a_time_gets_them_one_after_the_other() -> None:
+    world, place = Bucket(), "https://sqs.eu-west-1.amazonaws.com/"
+    world.sender.script(place, Reply(status_code=200, body=b"{}"))
+    queue = {"queueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/orders", **KEYS}
+    assert world.sink(world.add("sqs", queue))["batchSize"] == 1
+    world.publish(1, 2, 3)
+    world.run(seconds=20)
+    bodies = [json.loads(json.loads(each.body)["MessageBody"]) for each in world.sender.requests_to(place)]
+    assert [each["payload"]["number"] for each in bodies] == [1, 2, 3]
+    assert bodies[0]["eventType"] == "order.paid"
