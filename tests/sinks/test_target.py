@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 from tests.engine.world import PROJECT, World, subscribers
@@ -21,6 +24,7 @@ SERVICE = "https://sqs.eu-west-1.amazonaws.com/"
 QUEUE = f"sqs://eu-west-1/{ACCOUNT}/orders?role={ROLE}"
 KEY, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 KEYED = f"sqs://{KEY}:{SECRET.replace('/', '%2F')}@eu-west-1/{ACCOUNT}/orders"
+ONCE = re.compile(r'MessageDeduplicationId(?:": ?"|=)([^"&]+)')
 TAKEN = Reply(status_code=200, body=b'{"MessageId": "1"}')
 
 
@@ -105,7 +109,8 @@ def test_a_fifo_queue_gets_the_ordering_key_and_an_id_for_each_try_that_is_asked
     [message] = world.post("q", b"1", order_key="customer-7")
     world.run(seconds=5)
     [said] = sent(world)
-    assert (said["MessageGroupId"], said["MessageDeduplicationId"]) == ("customer-7", message)
+    assert (said["MessageGroupId"], said["MessageDeduplicationId"]) == ("customer-7", f"{message}/s0")
+    assert said["MessageAttributes"]["webhook-id"]["StringValue"] == message
     # When a person has it sent again within the five minutes in which the queue drops duplicates
     stored = world.messages.message(MessageKey(PROJECT, "uid-q", message))
     assert stored is not None
@@ -113,7 +118,22 @@ def test_a_fifo_queue_gets_the_ordering_key_and_an_id_for_each_try_that_is_asked
     world.run(seconds=5)
     # Then it is another message for the queue
     _, again = sent(world)
-    assert again["MessageDeduplicationId"].startswith(f"{message}/")
+    assert again["MessageDeduplicationId"].startswith(f"{message}/s0/")
+
+
+@pytest.mark.parametrize("scheme", ["sqs", "sns"])
+def test_two_subscribers_that_lead_to_one_fifo_queue_have_ids_of_their_own(world: World, scheme: str) -> None:
+    # Given two subscribers of a queue that lead to one FIFO queue or topic, which only fails
+    place = QUEUE.replace("sqs", scheme).replace("orders", "orders.fifo")
+    world.sender.script(SERVICE.replace("sqs", scheme), Reply(status_code=500))
+    world.make_queue("q", subscribers(f"{place}&body=envelope", place), retries_delay=3)
+    # And a producer that gives each of its messages the same id
+    world.ingest.post(PROJECT, "q", [NewMessage(body=b"x", headers={"webhook-id": "mine"}) for _ in range(2)])
+    world.run(seconds=20)
+    # Then each delivery keeps its id for deduplication at each try, and no other has it
+    tries = Counter(unquote_plus(found) for each in world.sender.requests for found in ONCE.findall(each.body.decode()))
+    assert len(tries) == 4
+    assert min(tries.values()) > 1
 
 
 @pytest.mark.parametrize("code", ["RequestThrottled", "ThrottlingException"])

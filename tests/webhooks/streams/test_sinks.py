@@ -221,6 +221,20 @@ def test_a_fifo_queue_keeps_a_sinks_order() -> None:
     assert len({each["MessageDeduplicationId"] for each in sent}) == 2
 
 
+def test_two_sinks_may_lead_to_one_fifo_queue() -> None:
+    # Given two sinks of a stream that are one FIFO queue, and an event
+    world = Bucket()
+    queue = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders.fifo"
+    sinks = [world.add("sqs", {"queueUrl": queue, **KEYS}) for _ in range(2)]
+    world.publish(1)
+    world.run(seconds=20)
+    # Then the queue does not take the second sink's message for the first one's
+    sent = [json.loads(each.body) for each in world.sender.requests]
+    assert len({each["MessageDeduplicationId"] for each in sent}) == len(sent) == len(sinks)
+    # And whoever reads it knows which event both are of
+    assert len({each["MessageAttributes"]["webhook-id"]["StringValue"] for each in sent}) == 1
+
+
 def test_a_poller_is_read_in_order_and_its_place_is_kept() -> None:
     world = Bucket()
     sink = world.add("poller", {})

@@ -190,7 +190,7 @@ class SinkTarget(Component):
         return Outcome(answer=_shown(answer, fault), verdict=Verdict.FAILED, asked=self._asked(fault))
 
     def _message(self, order: PushOrder, place: SinkUrl) -> SinkMessage:
-        message, asked_at = order.message, order.delivery.asked_at
+        message = order.message
         signature = self.signing.signature(
             message.project,
             order.subscriber.sealed,
@@ -218,8 +218,7 @@ class SinkTarget(Component):
             body=order.body,
             headers=headers,
             group=message.ordering.key if message.ordering else None,
-            # A try that a person asks for is a message of its own: a queue would drop it as a duplicate otherwise.
-            once=message_id if asked_at is None else f"{message_id}/{asked_at}",
+            once=_once(order),
             receiver=order.subscriber.subscriber_id,
             batch=order.batch,
             content=order.content,
@@ -301,6 +300,17 @@ def check_endpoint(endpoint: str) -> None:
     inside = target.host == "localhost" or (target.address is not None and not target.address.is_global)
     if target.scheme != "https" and not inside:
         raise Invalid("endpoint must begin with https://")
+
+
+def _once(order: PushOrder) -> str:
+    """The same for each automatic try of a delivery, and for no other.
+
+    Two subscribers may lead to one queue, which would drop the second one's message as a duplicate. So would it what a
+    person has sent again. The hub's own id is what counts: a producer may give many messages the same ``webhook-id``.
+    """
+    owed = f"{order.message.message_id}/{order.subscriber.subscriber_id}"
+    asked_at = order.delivery.asked_at
+    return owed if asked_at is None else f"{owed}/{asked_at}"
 
 
 def _layered(*layers: Mapping[str, str]) -> dict[str, str]:

@@ -58,7 +58,7 @@ class SinkMessage:
         about: What it is about: the event type of an endpoint's message, the name of an owner's queue.
         at: When it was accepted, epoch milliseconds.
         group: Messages of one group stay in order; None for no order.
-        once: A service that drops duplicates drops a second message with the same text.
+        once: A service that drops duplicates drops a second message with the same text. Each delivery has its own.
         receiver: The id of the subscriber that it goes to.
         batch: The messages of a batch, in their order; empty for a message that goes alone.
         content: What takes the place of a batch's messages; None for nothing.
