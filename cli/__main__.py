@@ -45,7 +45,7 @@ COMMANDS = {
     "transformations": ("commands.transformations:transformations", "Code that changes what endpoints are sent"),
     "frames": ("commands.webhooks:frames", "Which pages may show portals in frames"),
     "sources": ("commands.sources:sources", "URLs that take in what other senders post"),
-    "streams": ("commands.streams:streams", "events in order, and the sinks that read them"),
+    "streams": ("commands.streams:streams", "Events in order, and the sinks that read them"),
     "post": ("commands.post:post", "Post a message, or one for each line of a file"),
     "search": ("commands.search:search", "Find messages, now or in the past"),
     "events": ("commands.search:events", "List what was accepted, newest first"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,13 +10,15 @@ from click.shell_completion import CompletionItem
 from pushhub.base.errors import Invalid
 from pushhub.ironmq.wire.names import check_queue_name
 
-from ..answers import Odd, section, sections, text
+from ..answers import Odd, number, section, sections, text
 from ..dry import changes
 from ..framework import Group, ask, destructive
 from ..hub import HubOptions
 from ..json_files import json_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from ..rest import Rest
 
 PAGE = 100
@@ -26,19 +27,36 @@ OF_PUSHES = ("retries", "retries_delay", "error_queue", "eager")
 """Settings of a queue that are among its ``push``."""
 
 
-def names(rest: Rest, prefix: str = "") -> list[str]:
-    """All queues by name."""
-    found: list[str] = []
-    query = {"per_page": str(PAGE), "prefix": prefix}
+def pages(rest: Rest, prefix: str = "", **wanted: str) -> Iterator[list[dict[str, Any]]]:
+    """All queues, page by page.
+
+    Args:
+        wanted: What else to ask for: ``health="true"``.
+
+    Raises:
+        Odd: It does not end, or is no list.
+    """
+    query = {"per_page": str(PAGE), "prefix": prefix, **wanted}
     for _ in range(MOST_PAGES):
-        page = [text(each, "name") for each in sections(rest.call("GET", rest.queues, query=query), "queues")]
-        found += page
+        page = sections(rest.call("GET", rest.queues, query=query), "queues")
+        yield page
         if len(page) < PAGE:
             break
-        if page[-1] == query.get("previous"):
+        last = text(page[-1], "name")
+        if last == query.get("previous"):
             raise Odd("a page of queues follows itself")
-        query["previous"] = page[-1]
-    return found
+        query["previous"] = last
+
+
+def names(rest: Rest, prefix: str = "") -> list[str]:
+    """All queues by name."""
+    return [text(each, "name") for page in pages(rest, prefix) for each in page]
+
+
+def how_many_wait(given: Mapping[str, Any]) -> int | str:
+    """What waits, as the hub says it: a number, or of how many it stopped counting."""
+    waiting = number(given, "waiting")
+    return waiting if given.get("complete") is True else f"{waiting} or more"
 
 
 class QueueName(click.ParamType[str]):
@@ -82,13 +100,18 @@ def queues() -> None:
 @click.option("--prefix", default="", help="Only names that begin with this.")
 @click.pass_obj
 def list_queues(hub: HubOptions, prefix: str) -> None:
-    """List all queues, with the number of waiting messages."""
-    rest = hub.rest()
-    found = list(names(rest, prefix))
-    # Each takes a request of its own.
-    with click.progressbar(found, label="looking", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        rows = [_row(section(rest.call("GET", rest.queue(name)), "queue")) for name in bar]
-    hub.show(rows)
+    """List all queues, with what waits in each and how its subscribers are doing."""
+    hub.show(
+        {
+            "name": text(each, "name"),
+            "type": each.get("type"),
+            "waiting": how_many_wait(each),
+            "subscribers": each.get("subscribers"),
+            "state": section(each, "health").get("text") if each.get("health") else None,
+        }
+        for page in pages(hub.rest(), prefix, health="true")
+        for each in page
+    )
 
 
 @queues.command("show")

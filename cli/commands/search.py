@@ -29,8 +29,9 @@ LONGEST_S = 1_800
 """A search that runs longer is not waited for."""
 
 NOT_FOUND = (
-    "looked for it as a whole text, number or word in the bodies of the last week's messages. One of the last minute "
-    "may not be there yet; headers are found only where search_fields names them; a message's id is found with --past."
+    "looked for it as a whole text, number or word in the bodies of the last week's messages. One of the last two "
+    "minutes may not be there yet; headers are found only where search_fields names them; a message's id is found "
+    "with --past."
 )
 
 
@@ -190,4 +191,5 @@ def _event(each: dict[str, Any]) -> dict[str, Any]:
 
 
 def _owner(each: dict[str, Any]) -> str:
-    return str(each.get("queue") or each.get("application") or each.get("topic") or each.get("kind"))
+    """What a person calls the place where a message was posted."""
+    return str(each.get("queue") or each.get("application_name") or each.get("topic") or each.get("kind"))

@@ -65,6 +65,10 @@ def test_a_subscriber_that_gave_up_all_it_was_owed_is_not_told_to_be_well(hub: S
         ("shop", "failing", 0),
         ("crm", "delivering", 0),
     ]
+    # And it is the one that is not well in the whole project
+    [alone] = typed.json("health")
+    assert (alone["of"], alone["receiver"], alone["state"]) == ("queue orders", "shop", "failing")
+    assert typed.json("queues", "list", "--prefix", "orders")[0]["state"] == "failing"
     # When it has accepted something, then it is well
     world.ports.activity.add_subscriber_activity(PROJECT, shop_id, before + HOUR_MS, SubscriberActivity(delivered=1))
     assert [each["state"] for each in typed.json("health", "orders")] == ["delivering", "delivering"]
@@ -84,5 +88,5 @@ def test_the_endpoints_that_get_no_messages_are_told_of(hub: ServedHub, typed: T
     world = hub.worlds["webhooks"].world
     world.make_endpoint(world.make_app(), "https://a.example/in", disabled=True)
     [told] = typed.json("health")
-    assert (told["endpoint"], told["application"]) == ("https://a.example/in", "Acme")
+    assert (told["receiver"], told["of"]) == ("https://a.example/in", "application Acme")
     assert (told["state"], told["waiting"]) == ("disabled", 0)

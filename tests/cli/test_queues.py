@@ -28,7 +28,7 @@ def test_a_queue_is_made_shown_listed_and_deleted(hub: ServedHub, typed: Typed) 
     assert shown["push"]["eager"]
     assert "shop.example" in typed("queues", "show", "orders")
     [listed] = typed.json("queues", "list", "--prefix", "ord")
-    assert (listed["name"], listed["subscribers"], listed["size"]) == ("orders", 2, 0)
+    assert (listed["name"], listed["subscribers"], listed["waiting"], listed["state"]) == ("orders", 2, 0, "delivering")
     # When it is deleted, then it is gone; a script without --yes is refused
     typed("queues", "delete", "orders", code=2)
     typed("queues", "delete", "orders", "--yes")

@@ -80,6 +80,13 @@ def test_any_value_finds_a_message_and_what_was_accepted_is_listed(hub: ServedHu
     typed("events", "--store", "--queue", "orders", code=2)
 
 
+def test_an_application_is_called_by_its_name(hub: ServedHub, typed: Typed) -> None:
+    place = {"application": "app_1", "application_name": "Acme", "message_id": "msg_1", "state": "retrying"}
+    found = {**place, "deliveries": [], "field": "id", "excerpt": "4711"}
+    hub.instead = (200, json.dumps({"found": [found], "after": None}).encode())
+    assert [each["of"] for each in typed.json("search", "4711")] == ["Acme"]
+
+
 def test_a_message_is_found_by_a_named_field(hub: ServedHub, typed: Typed) -> None:
     hub.lives = True
     typed("queues", "create", "orders")

@@ -177,7 +177,7 @@ def test_an_answer_that_is_none_is_told_in_one_line(
 def test_json_for_programs_says_the_same_and_moves_no_cursor(hub: ServedHub, typed: Typed) -> None:
     # Given names with everything that a terminal obeys: C0, C1, DEL, marks of direction
     name = "a\x1b[31m\x7f\x85\x9b2J\u202e\u2066\u2028é✓😀"
-    answer = {"queues": [{"name": name}], "queue": {"name": name, "type": "pull", "\x9bkey": "\x80"}}
+    answer = {"queues": [{"name": name, "waiting": 0}], "queue": {"name": name, "type": "pull", "\x9bkey": "\x80"}}
     hub.instead = (200, json.dumps(answer).encode())
     text = typed("queues", "show", "q", "--json")
     assert obeyed(text) == []

@@ -208,7 +208,7 @@ function ByValue({ value, queue }) {
       const { after, read } = more.after === undefined ? told : more;
       return html`<${Fragment}>
         <${Messages} label="Found" rows=${rows} after=${() => first.reload({ quietly: true })}
-          empty=${after === null ? "No message of the last week has this as a whole text, number or word in its body. One of the last minute may not be here yet; headers are found only where a queue's settings name them." : "None until there."} />
+          empty=${after === null ? "No message of the last week has this as a whole text, number or word in its body. One of the last two minutes may not be here yet; headers are found only where a queue's settings name them." : "None until there."} />
         ${after !== null && html`<div class="inside actions">
           ${read && html`<span class="hint">${readBack(read)}</span>`}
           <${Doing} name="Look further" onDo=${() => next(after)} />
