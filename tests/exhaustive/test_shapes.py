@@ -4,6 +4,11 @@ a fault.
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from functools import cache
+from typing import Any
+
 import pytest
 from tests.fakes import Reply
 from tests.web.described import violation
@@ -47,14 +52,64 @@ def api(request: pytest.FixtureRequest) -> Served:
     return world_of(request.getfixturevalue("name"))
 
 
-@pytest.mark.parametrize("name", [each for each in GOOD if ROUTES[each].body in {Body.JSON, Body.JSON_OR_FORM}])
+WITH_BODY = [each for each in GOOD if ROUTES[each].body in {Body.JSON, Body.JSON_OR_FORM}]
+EACH_TYPE = ("null", "false", "1.5", '"x"', "[]", "{}")
+"""One value of each type of JSON, which every route tries everywhere."""
+MOST_SHARING = 4
+
+
+@cache
+def sharing() -> dict[tuple[str, str, str], list[str]]:
+    """The routes of a protocol whose good bodies have the same value in the same field: the field's reader is the
+    same, so that they share what else is tried there.
+    """
+    routes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for name in WITH_BODY:
+        for path in places(GOOD[name].body):
+            key = _field(name, GOOD[name].body, path)
+            if path and name not in routes[key]:
+                routes[key].append(name)
+    return routes
+
+
+def _field(name: str, body: Any, path: tuple[Any, ...]) -> tuple[str, str, str]:
+    value = body
+    for key in path:
+        value = value[key]
+    return name.partition(".")[0], ".".join(map(str, path[-2:])), json.dumps(value)
+
+
+def odd_values(name: str, body: Any, path: tuple[Any, ...]) -> list[Any]:
+    """The values that a route tries at a place of its body."""
+    if not path:
+        return [*ODD]
+    routes = sharing().get(_field(name, body, path), [name])
+    shares = min(len(routes), MOST_SHARING)
+    own = routes.index(name) % shares if name in routes else 0
+    chosen = [odd for place, odd in enumerate(ODD) if place % shares == own or json.dumps(odd) in EACH_TYPE]
+    return [*chosen, ABSENT]
+
+
+def test_routes_that_share_a_field_try_every_value_in_it_together() -> None:
+    for (protocol, *_), routes in sharing().items():
+        assert {each.partition(".")[0] for each in routes} == {protocol}
+    # Given the name of a mapping, which two routes read
+    body = GOOD["hub.make_mapping"].body
+    tried = {name: odd_values(name, body, ("mapping", "name")) for name in ("hub.make_mapping", "hub.change_mapping")}
+    # Then each tries one value of each type, and both together every value
+    written = {name: {json.dumps(each) for each in values if each is not ABSENT} for name, values in tried.items()}
+    assert all(set(EACH_TYPE) <= each for each in written.values())
+    assert set.union(*written.values()) == {json.dumps(each) for each in ODD}
+
+
+@pytest.mark.parametrize("name", WITH_BODY)
 def test_no_value_in_a_body_is_a_fault(name: str) -> None:
     good, route = GOOD[name], ROUTES[name]
     body, _ = filled(good.body, good.query, good.prepare(world_of(name))[1])
     for path in [*places(body)]:
         api = world_of(name)
         prepared = accepted = None
-        for odd in (*ODD, *((ABSENT,) if path else ())):
+        for odd in odd_values(name, body, path):
             # Given the object of the request, which a refusal leaves as it is
             names, fields = prepared = prepared or good.prepare(api)
             if accepted == names:
