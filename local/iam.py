@@ -79,13 +79,15 @@ class _Statement:
     others: tuple[str, ...] = ()
     """What it is not about (``NotResource``)."""
 
-    def is_about(self, action: str) -> bool:
-        return _matches_text(self.right.action.lower(), action.lower())
-
-    def applies(self, need: Need) -> bool:
-        """Whether it applies to a call that needs an action it is about."""
+    def is_about(self, need: Need) -> bool:
+        """Whether it speaks of what a call needs; it applies if its condition holds, too."""
+        if not _matches_text(self.right.action.lower(), need.action.lower()):
+            return False
         left_out = any(matches_arn(each, need.resource) for each in self.others)
-        return not left_out and matches_arn(self.right.resource, need.resource) and self.holds(need.context)
+        return not left_out and matches_arn(self.right.resource, need.resource)
+
+
+_REMEMBERED = 1_000
 
 
 class Policies:
@@ -100,7 +102,7 @@ class Policies:
 
     def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
         self._statements = [each for document in documents for each in _statements(document)]
-        self._about: dict[str, list[_Statement]] = {}
+        self._about: dict[tuple[str, str], list[_Statement]] = {}
 
     @property
     def rights(self) -> list[Right]:
@@ -109,11 +111,13 @@ class Policies:
 
     def granting(self, need: Need) -> list[Right]:
         """Every right that allows a call what it needs; none if it is refused."""
-        about = self._about.get(need.action)
+        about = self._about.get((need.action, need.resource))
         if about is None:
-            # A role makes the same few calls again and again.
-            about = self._about[need.action] = [each for each in self._statements if each.is_about(need.action)]
-        applying = [each for each in about if each.applies(need)]
+            about = [each for each in self._statements if each.is_about(need)]
+            # A role makes the same few calls again and again; only objects of buckets have many names.
+            if len(self._about) < _REMEMBERED:
+                self._about[need.action, need.resource] = about
+        applying = [each for each in about if each.holds(need.context)]
         if not all(each.allows for each in applying):
             return []
         return [each.right for each in applying]

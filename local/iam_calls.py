@@ -11,6 +11,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -185,13 +187,14 @@ def _of_items(operation: str, given: Parameters) -> Context:
 
 def _attributes(given: Parameters) -> set[str]:
     names = given.get("ExpressionAttributeNames", {})
-    used = {
-        each
-        for expression in (*_EXPRESSIONS, "KeyConditionExpression")
-        for each in _NAME.findall(given.get(expression, ""))
-        if each not in _WORDS
-    }
+    expressions = (given.get(each, "") for each in (*_EXPRESSIONS, "KeyConditionExpression"))
+    used = chain.from_iterable(_names_in(each) for each in expressions if each)
     return {names.get(each, each) for each in used} | {*given.get("Key", ())} | {*given.get("Item", ())}
+
+
+@lru_cache(maxsize=10_000)
+def _names_in(expression: str) -> frozenset[str]:
+    return frozenset(_NAME.findall(expression)) - _WORDS
 
 
 def _text(value: Any) -> str:

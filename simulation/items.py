@@ -35,11 +35,16 @@ def unpack(packed: bytes) -> dict[str, Any]:
 
 def item_bytes(item: Mapping[str, Any]) -> int:
     """Size of an item as DynamoDB bills it (DynamoDB guide, "item sizes and formats")."""
-    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+    size = 0
+    for name, value in item.items():
+        [(kind, content)] = value.items()
+        # Most of a run's items are read and measured again and again, and nearly all of them is ASCII.
+        size += len(name) if name.isascii() else len(name.encode())
+        size += len(content) if kind == "S" and content.isascii() else _value_bytes(kind, content)
+    return size
 
 
-def _value_bytes(value: Mapping[str, Any]) -> int:
-    [(kind, content)] = value.items()
+def _value_bytes(kind: str, content: Any) -> int:
     if kind == "S":
         return len(content.encode(errors="surrogatepass"))
     if kind == "B":
@@ -47,11 +52,11 @@ def _value_bytes(value: Mapping[str, Any]) -> int:
     if kind == "N":
         return math.ceil(len(content.strip("-0.")) / 2) + 1
     if kind == "M":
-        return 3 + sum(len(name.encode()) + 1 + _value_bytes(each) for name, each in content.items())
+        return 3 + len(content) + item_bytes(content)
     if kind in ("SS", "NS"):
-        return 3 + sum(_value_bytes({kind[0]: each}) for each in content)
+        return 3 + sum(_value_bytes(kind[0], each) for each in content)
     if kind == "L":
-        return 3 + sum(1 + _value_bytes(each) for each in content)
+        return 3 + sum(1 + _value_bytes(*inner) for each in content for inner in each.items())
     return 1
 
 

@@ -222,9 +222,11 @@ class Router(Generic[Handler]):
     """
 
     def __init__(self, routes: Iterable[tuple[str, str, Handler]]) -> None:
-        self._patterns: dict[tuple[str, ...], dict[str, Handler]] = {}
+        # By how many segments they have: that leaves a few of a hundred and more to be compared.
+        self._patterns: dict[int, dict[tuple[str, ...], dict[str, Handler]]] = {}
         for method, pattern, handler in routes:
-            self._patterns.setdefault(tuple(pattern.split("/")), {})[method] = handler
+            segments = tuple(pattern.split("/"))
+            self._patterns.setdefault(len(segments), {}).setdefault(segments, {})[method] = handler
 
     def find(self, method: str, path: str) -> tuple[Handler, dict[str, str]]:
         """The handler, and the values of the pattern's names. HEAD is served by GET's handler.
@@ -261,7 +263,7 @@ class Router(Generic[Handler]):
 
     def _match(self, path: str) -> tuple[dict[str, Handler], dict[str, str]]:
         segments = tuple(path.split("/"))
-        for pattern, methods in self._patterns.items():
+        for pattern, methods in self._patterns.get(len(segments), {}).items():
             names = _names(pattern, segments)
             if names is not None:
                 return methods, names
@@ -269,8 +271,6 @@ class Router(Generic[Handler]):
 
 
 def _names(pattern: tuple[str, ...], segments: tuple[str, ...]) -> dict[str, str] | None:
-    if len(pattern) != len(segments):
-        return None
     names: dict[str, str] = {}
     for expected, segment in zip(pattern, segments, strict=True):
         if expected.startswith("{"):

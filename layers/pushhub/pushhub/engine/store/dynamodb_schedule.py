@@ -115,9 +115,14 @@ class DynamoDBSchedule:
             return
         this_minute = now // MINUTE_MS
         entered = {each["pk"]["S"] for each in items}
+        # The minutes that have entries, by shard as it is written. Positions are in the table, too, and have no minute.
+        minutes: dict[str, list[int]] = {}
+        for minute, _, shard in (each.partition("#") for each in entered):
+            if minute.isdecimal():
+                minutes.setdefault(shard, []).append(int(minute))
         for each in positions:
-            minutes = range(each.minute, this_minute + 1)
-            if not any(_partition(minute, each.shard) in entered for minute in minutes):
+            waiting = minutes.get(f"{each.shard:02d}", ())
+            if not any(each.minute <= minute <= this_minute for minute in waiting):
                 self._empty_until[each.shard] = each, this_minute + 1
 
     def _forget(self) -> None:
