@@ -51,6 +51,7 @@ from pushhub.ironmq.model.spans import rejected_spans
 from pushhub.ironmq.wire.cloud_events import webhook_event, webhook_events
 from pushhub.notifications.wire import publish, requests, subscriptions, url
 from pushhub.runtime import consuming
+from pushhub.scripting.sandbox import read_result
 from pushhub.sinks.kinds import KINDS
 from pushhub.sinks.model.attributes import as_json
 from pushhub.sinks.model.batch import line_of
@@ -317,6 +318,7 @@ PLACES: Mapping[str, Driver] = {
     "pushhub.sinks.model.attributes.as_json": as_text(lambda text: as_json(text.encode(errors="replace").decode())),
     "pushhub.webhooks.wire.transformation._is_json": lambda body: webhook_of("https://a.example", body, None, "a"),
     # Answers of code, and of endpoints
+    "pushhub.scripting.sandbox.read_result": read_result,
     "pushhub.webhooks.wire.transformation._payload": as_text(
         lambda text: read_changes({"result": {"payload": {"json": text}}}, "webhook")
     ),

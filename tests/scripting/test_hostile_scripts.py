@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from pushhub.base import json_text
 from pushhub.scripting import sandbox as sandboxes
-from pushhub.scripting.sandbox import Sandbox
+from pushhub.scripting.sandbox import MOST_CHARACTERS, Sandbox
 
 HANDLER = "function handler(webhook) {{ {} }}"
 GOOD = "function handler(webhook) { webhook.payload.seen = [typeof stolen, typeof Object.prototype.x]; return webhook }"
@@ -59,6 +60,8 @@ ENDED: dict[str, tuple[str, set[str]]] = {
     ),
     "headers that are objects": ("return { headers: { a: {} } }", {"result"}),
     "method": ("return { method: 'CONNECT' }", {"result"}),
+    "half a surrogate pair": ("return { payload: '\\ud800' }", {"result"}),
+    "half a pair in an error": ("throw new Error('\\udc00')", {"result"}),
     "import": ("return import('os')", {"error"}),
     "require": ("return require('fs')", {"error"}),
     "process": ("return process.exit(1)", {"error"}),
@@ -84,6 +87,23 @@ EXPRESSIONS = {
     "regular expression": ('$match("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", /^(a+)+$/)', {"timeout"}),
     "prototype": ('{"payload": payload.constructor.constructor("return 1")()}', set()),
     "syntax": ("{{", {"error"}),
+}
+
+
+SPOILED = """let asked = 0;
+Object.prototype.toJSON = function () {{
+  if (asked++ < {times}) return 1;
+  delete Object.prototype.toJSON;
+  return {made};
+}};
+const handler = (webhook) => {{ {ends} }};"""
+"""Code that has the harness write something else than it has looked at."""
+WRITTEN = {
+    "deep": "[...Array(900)].reduce((within) => [within], 1)",
+    "deeper": "[...Array(4000)].reduce((within) => [within], 1)",
+    "large": "{ result: { payload: { text: 'y'.repeat(1 << 21) } } }",
+    "another error": "{ error: { a: 1 }, message: ['y'.repeat(1 << 21)] }",
+    "nothing": "undefined",
 }
 
 
@@ -126,6 +146,22 @@ def ends_well(sandbox: Sandbox, code: str, language: str, allowed: set[str]) -> 
 def test_code_ends_within_its_bounds(sandbox: Sandbox, name: str) -> None:
     body, allowed = ENDED[name]
     ends_well(sandbox, HANDLER.format(body), "javascript", allowed)
+
+
+@pytest.mark.parametrize("ends", ["return { payload: 'x' }", "throw webhook"])
+@pytest.mark.parametrize("times", range(3))
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_code_has_written_in_the_harness_s_place_is_bounded(
+    sandbox: Sandbox, name: str, times: int, ends: str
+) -> None:
+    # Given code that has spoiled how results are written
+    code = SPOILED.format(times=times, made=WRITTEN[name], ends=ends)
+    # When it ends, then what is said is no larger and no deeper than any result, and can be written again
+    found = run(sandbox, code)
+    written = json_text.write(found).encode()
+    assert len(written) <= MOST_CHARACTERS + 1_000
+    assert len(str(found.get("message", ""))) <= 500
+    assert json_text.read(written) == found
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)

@@ -75,7 +75,7 @@
     const message = told(error);
     let kind = error instanceof Refused ? "result" : "error";
     if (message === "InternalError: out of memory") kind = "memory";
-    outcome = stringify({ error: kind, message });
+    outcome = `{"error":"${kind}","message":${stringify(message)}}`;
   }
 
   function written(payload) {
@@ -202,7 +202,8 @@
     else given = readers[answers] ? readers[answers](result) : ofEvents(result, answers);
     const text = stringify(given);
     if (text.length > most) throw new Refused(`the result is larger than ${most} characters`);
-    outcome = stringify({ result: given });
+    // This very text, as the code may have a second one made with a toJSON of its own.
+    outcome = `{"result":${text}}`;
   }
 
   function settle(value, answers) {

@@ -59,8 +59,7 @@ class Sandbox:
         if found is None:
             self.close()
             return dict(_NO_ANSWER)
-        read = json_text.stored(found.decode(errors="surrogatepass"))
-        return read if isinstance(read, dict) else dict(_NO_ANSWER)
+        return read_result(found)
 
     def close(self) -> None:
         """End the process; the next run starts another one."""
@@ -86,6 +85,17 @@ class Sandbox:
                 cwd="/",
             )
         return self._process
+
+
+def read_result(said: bytes) -> dict[str, Any]:
+    """The result that a run says. It is a stranger's JSON: code can have it nested as deep as it likes, or put half a
+    surrogate pair into it.
+    """
+    try:
+        read = json_text.read(said, last_wins=True)
+    except json_text.NotJson as error:
+        return {"error": "result", "message": f"what it returned or threw {error.fault}"}
+    return read if isinstance(read, dict) else dict(_NO_ANSWER)
 
 
 def engine_folder() -> str:
