@@ -9,7 +9,10 @@ import pytest
 from tests.fakes import Crash, Fault, FaultPlan
 from tests.webhooks.world import Answered, WebhooksWorld
 
+from pushhub.base.ids import id_before
+from pushhub.base.times import iso_time
 from pushhub.engine.model.message import Message
+from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.wiring import Webhooks
 
 
@@ -40,6 +43,28 @@ def test_a_poller_without_an_iterator_gets_what_waits() -> None:
     empty = world.ask("GET", f"/app/{world.make_app()}/poller/sink")
     assert (empty["data"], empty["done"]) == ([], True)
     assert empty["iterator"]
+
+
+def test_whoever_has_a_clock_that_is_ahead_misses_nothing() -> None:
+    # Given readers that ask for what comes after a moment that is still to come
+    world = WebhooksWorld()
+    app = world.make_app()
+    path = f"/app/{app}/poller/sink"
+    ahead = iso_time(world.clock.now() + 3_600_000)
+    polled = world.ask("GET", path, after=ahead)["iterator"]
+    sought = world.ask("POST", f"{path}/consumer/one/seek", {"after": ahead})["iterator"]
+    # When a message is posted, then both get it
+    world.clock.advance(seconds=1)
+    message = post(world, app)
+    world.clock.advance(seconds=5)
+    for given in ({"path": path, "iterator": polled}, {"path": f"{path}/consumer/one"}):
+        assert [each["id"] for each in world.ask("GET", **given)["data"]] == [message]
+    assert sought == polled
+    # And an iterator that leads to a time to come is none
+    forged = message_id(id_before(world.clock.now() + 3_600_000))
+    for each in (path, f"{path}/consumer/one"):
+        assert world.call("GET", each, iterator=forged).status == 422
+    assert world.ask("GET", f"{path}/consumer/one")["data"]
 
 
 class Reader:

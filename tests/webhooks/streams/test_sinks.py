@@ -14,6 +14,10 @@ from tests.fakes import Crash, Fault, FaultPlan, Reply
 from tests.webhooks.streams.test_streams import event, make_stream
 from tests.webhooks.world import WebhooksWorld
 
+from pushhub.base.ids import id_before
+from pushhub.base.times import iso_time
+from pushhub.webhooks.model.ids import message_id
+
 KEYS = {"accessKeyId": "AKIAIOSFODNN7EXAMPLE", "secretAccessKey": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 BUCKET = {"bucket": "orders", "region": "eu-west-1", **KEYS}
 SERVICE = "https://s3.eu-west-1.amazonaws.com"
@@ -258,6 +262,36 @@ def test_a_poller_is_read_in_order_and_its_place_is_kept() -> None:
     assert world.sender.requests == []
     # And only pollers are read
     assert world.call("GET", f"/stream/{world.stream}/sink/{world.add()}/events").status == 422
+
+
+def test_a_poller_whose_clock_is_ahead_misses_nothing() -> None:
+    # Given a poller that asks for what comes after a moment that is still to come, as its clock is ahead
+    world = Bucket()
+    sink = world.add("poller", {})
+    path = f"/stream/{world.stream}/sink/{sink}/events"
+    first = world.ask("GET", path, after=iso_time(world.clock.now() + 3_600_000))
+    # When it goes on from there
+    world.clock.advance(seconds=1)
+    world.publish(1)
+    world.clock.advance(seconds=5)
+    # Then it gets what was posted meanwhile
+    read = world.ask("GET", path, iterator=first["iterator"])
+    assert [json.loads(each["payload"])["number"] for each in read["data"]] == [1]
+
+
+def test_no_iterator_leads_to_what_is_still_to_come() -> None:
+    # Given an iterator that somebody made, of a time to come
+    world = Bucket()
+    sink = world.add("poller", {})
+    path = f"/stream/{world.stream}/sink/{sink}/events"
+    for seconds in (3_600, 400_000_000):
+        forged = message_id(id_before(world.clock.now() + seconds * 1_000))
+        # When it is shown, then it is refused, and the sink's place stays
+        assert world.call("GET", path, iterator=forged).status == 422
+        world.publish(seconds)
+    world.clock.advance(seconds=5)
+    read = world.ask("GET", path)["data"]
+    assert [json.loads(each["payload"])["number"] for each in read] == [3_600, 400_000_000]
 
 
 @pytest.mark.parametrize(

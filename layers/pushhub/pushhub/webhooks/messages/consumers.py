@@ -9,8 +9,9 @@ from pushhub.base.conflicts import until_saved
 from pushhub.base.ids import id_before
 from pushhub.engine.component import Component
 from pushhub.webhooks.messages.listing import SETTLED_MS
-from pushhub.webhooks.messages.poller import Choice, place_of
+from pushhub.webhooks.messages.poller import Choice
 from pushhub.webhooks.model.consumer import PollingConsumer
+from pushhub.webhooks.model.ids import engine_id
 from pushhub.webhooks.model.refusals import not_found, unprocessable
 from pushhub.webhooks.wire.fields import NAME
 
@@ -80,7 +81,7 @@ class PollingConsumers(Component):
             if read.messages:
                 after = consumer.leased(tuple(read.places), now + lease_ms)
             else:
-                after = consumer.moved(place_of(read.iterator))
+                after = consumer.moved(engine_id(read.iterator) or consumer.position)
             if after != consumer or not consumer.version:
                 self.store.put_consumer(endpoint, name, after)
             return Leased(messages=list(enumerate(read.messages, consumer.offset + 1)), done=read.done)

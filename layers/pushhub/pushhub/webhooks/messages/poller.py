@@ -92,9 +92,11 @@ class WebhooksPoller(Component):
     def poll(
         self, project_id: str, app: str, sink: str, choice: Choice, *, iterator: str = "", after: int | None = None
     ) -> Polled:
-        """Continue reading from an iterator or a time; with neither, from the oldest message that is listed."""
-        application = self._application(project_id, app, sink)
-        start = place_of(iterator) if iterator else self._oldest() if after is None else id_before(after)
+        """Continue reading from an iterator or a time; with neither, from the oldest message that is listed. A time to
+        come is now: whoever goes by a clock that is ahead misses nothing.
+        """
+        application, now = self._application(project_id, app, sink), self.clock.now()
+        start = place_of(iterator, now) if iterator else self._oldest() if after is None else id_before(min(after, now))
         return self._read(application, sink, choice, start)
 
     def consume(self, project_id: str, app: str, sink: str, consumer: str, choice: Choice, *, iterator: str) -> Polled:
@@ -105,15 +107,15 @@ class WebhooksPoller(Component):
         application = self._application(project_id, app, sink, consumer)
         name = f"{sink}/{consumer}"
         kept = iterator or self.places.place(project_id, application.app_id, name)
-        start = place_of(kept) if kept else self._oldest()
+        start = place_of(iterator, self.clock.now()) if iterator else engine_id(kept or "") or self._oldest()
         if iterator or not kept:
             self.places.put_place(project_id, application.app_id, name, message_id(start))
         return self._read(application, sink, choice, start)
 
     def seek(self, project_id: str, app: str, sink: str, consumer: str, after: int) -> str:
-        """Move a consumer's place to a point in time; returns the iterator for it."""
+        """Move a consumer's place to a point in time, at most to now; returns the iterator for it."""
         application = self._application(project_id, app, sink, consumer)
-        place = message_id(id_before(after))
+        place = message_id(id_before(min(after, self.clock.now())))
         self.places.put_place(project_id, application.app_id, f"{sink}/{consumer}", place)
         return place
 
@@ -175,9 +177,15 @@ class WebhooksPoller(Component):
         return both
 
 
-def place_of(iterator: str) -> str:
-    """The place at which an iterator goes on; ``Unprocessable`` if it is none."""
-    place = engine_id(iterator)
-    if place is None:
+def place_of(iterator: str, now: int) -> str:
+    """The place at which an iterator goes on; ``Unprocessable`` if it is none. Nobody has read what is still to come,
+    so none leads there: what is posted until then would be passed over.
+
+    Args:
+        now: The time, epoch milliseconds.
+    """
+    place, last = engine_id(iterator), id_before(now + SETTLED_MS)
+    # Ids of the next decade have a digit more.
+    if place is None or (len(place), place) > (len(last), last):
         raise unprocessable("The iterator does not belong to this list", "query", "iterator")
     return place

@@ -12,8 +12,9 @@ from pushhub.base.sink_url import BATCHED_SCHEMES, parse_sink_url
 from pushhub.engine.component import Component
 from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.endpoints.destinations import in_config
+from pushhub.webhooks.messages.poller import place_of
 from pushhub.webhooks.model.endpoint import POLLER, EndpointFields
-from pushhub.webhooks.model.ids import engine_id, message_id
+from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.model.reading import MOST_SIZE, Reader, Reading
 from pushhub.webhooks.model.refusals import not_found, unprocessable
@@ -186,13 +187,11 @@ class StreamSinks(Component):
         """
         if not sink.polls:
             raise unprocessable("Only a sink of the type poller can be read", "path", "sink")
-        start = self.reader(sink).position if after is None else id_before(after)
+        now = self.clock.now()
+        start = self.reader(sink).position if after is None else id_before(min(after, now))
         if iterator:
-            place = engine_id(iterator)
-            if place is None:
-                raise unprocessable("The iterator does not belong to this list", "query", "iterator")
-            start = place
-            self._arrived(sink, place)
+            start = place_of(iterator, now)
+            self._arrived(sink, start)
         events: list[tuple[Message, bytes]] = []
         last, looked, done = start, 0, True
         if not sink.fields.disabled:
