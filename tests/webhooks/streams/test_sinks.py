@@ -377,6 +377,49 @@ def test_a_url_gets_the_events_of_a_batch_in_one_signed_request() -> None:
     assert world.call("GET", f"/stream/{world.stream}/sink/{bucket}/secret").status == 422
 
 
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_the_headers_and_the_key_of_a_config_are_taken_when_a_sink_is_changed(method: str) -> None:
+    # Given a sink with a URL
+    world, url = Bucket(), "https://a.example/in"
+    world.sender.script(url, 200)
+    path = f"/stream/{world.stream}/sink/{world.add('http', {'url': url, 'headers': {'X-Old': '1', 'X-Team': 'a'}})}"
+    # When other headers and another key are given
+    secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
+    config = {"url": url, "headers": {"X-Team": "b"}, "key": secret}
+    changed = world.ask(method, path, {"type": "http", "config": config})
+    # Then these count, and stay when a change does not name them
+    assert changed["config"]["headers"]["headers"] == {"X-Team": "b"}
+    world.ask(method, path, {"type": "http", "config": {"url": url}})
+    assert world.ask("GET", f"{path}/secret") == {"key": secret}
+    world.publish(1)
+    world.run(seconds=20)
+    [sent] = world.sender.requests_to(url)
+    assert (sent.headers["X-Team"], "X-Old" in sent.headers) == ("b", False)
+    # And what could not be sent is refused
+    refused: list[Any] = [{"Host": "a"}, {"X-A": "b\r\nc: d"}, {"X-A\r\n": "b"}, {"X-A": 7}, []]
+    for headers in refused:
+        bad = {"type": "http", "config": {"url": url, "headers": headers}}
+        assert world.call(method, path, bad).status == 422
+    assert world.sink(path.rpartition("/")[2])["config"]["headers"]["headers"] == {"X-Team": "b"}
+
+
+@pytest.mark.parametrize("character", ["\x1f", '"', "\n"])
+def test_a_batch_takes_no_more_bytes_than_a_data_stream_whatever_is_in_it(character: str) -> None:
+    # Given payloads of the largest size, of characters that take more bytes as JSON
+    world = Bucket()
+    world.sender.script(SHARDS, TAKEN)
+    world.add("kinesis", DATA_STREAM)
+    payload = character * (262_144 // len(character.encode()))
+    for _ in range(16):
+        events = [{"eventType": "order.paid", "payload": payload}]
+        world.ask("POST", f"/stream/{world.stream}/events", {"events": events})
+    world.run(seconds=30)
+    # Then all are written, and no request has records of more than 10 MB, which is what Kinesis takes
+    sent = [json.loads(each.body)["Records"] for each in world.sender.requests_to(SHARDS)]
+    assert sum(map(len, sent)) == 16
+    assert all(sum(len(base64.b64decode(each["Data"])) for each in records) <= 10_000_000 for records in sent)
+
+
 def test_what_takes_one_message_at_a_time_gets_them_one_after_the_other() -> None:
     world, place = Bucket(), "https://sqs.eu-west-1.amazonaws.com/"
     world.sender.script(place, Reply(status_code=200, body=b"{}"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Invalid
 from pushhub.base.ids import id_before
+from pushhub.base.signing import DEFAULT_GRACE_S
 from pushhub.base.sink_url import BATCHED_SCHEMES, parse_sink_url
 from pushhub.engine.component import Component
 from pushhub.webhooks.endpoints.credentials import opened
@@ -20,7 +21,7 @@ from pushhub.webhooks.model.reading import MOST_SIZE, Reader, Reading
 from pushhub.webhooks.model.refusals import not_found, unprocessable
 from pushhub.webhooks.streams.reading import MOST_LOOKED, first_reader, next_batch
 from pushhub.webhooks.wire.destination import endpoint_name, url_of
-from pushhub.webhooks.wire.endpoint import EndpointChange, NewEndpoint, is_http
+from pushhub.webhooks.wire.endpoint import EndpointChange, NewEndpoint, Rotation, is_http
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.streams.kicks import Kicks
     from pushhub.webhooks.streams.log import StreamLog
     from pushhub.webhooks.streams.reading import Readers
-    from pushhub.webhooks.wire.stream_sink import GivenSink
+    from pushhub.webhooks.wire.stream_sink import GivenHttp, GivenSink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +84,8 @@ class StreamSinks(Component):
             url = self._url(stream, given, None)
             fields = EndpointFields(url=url, **given.settings)
             reads = _fit(given.reading(Reading()), url)
-            key, headers = (given.http.key, given.http.headers) if given.http else (None, {})
-            wanted = NewEndpoint(fields=fields, key=key, headers=headers, reads=reads)
+            headers = {} if given.http.headers is None else given.http.headers.apply({})
+            wanted = NewEndpoint(fields=fields, key=given.http.key, headers=headers, reads=reads)
             return self._opened(self.endpoints.create(stream, wanted, tuple, rights))
 
     def page(self, stream: Application, window: Window) -> Page[Endpoint]:
@@ -113,6 +114,9 @@ class StreamSinks(Component):
             there: Opened.
             whole: Whether nothing stays that is not given.
         """
+        if given.http.headers is not None:
+            # Refused, if they are, before anything is changed.
+            given.http.headers.apply(there.headers)
         with in_config():
             url = self._url(stream, given, None if whole else there.fields.url)
             reads = _fit(given.reading(Reading() if whole else there.reads or Reading()), url)
@@ -123,8 +127,19 @@ class StreamSinks(Component):
             changed = self.endpoints.change(
                 stream.project, stream.app_id, there.endpoint_id, lambda stored: replace(stored, reads=reads)
             )
+        changed = self._with_http(changed, given.http)
         self.retry(changed)
         return self._opened(changed)
+
+    def _with_http(self, sink: Endpoint, given: GivenHttp) -> Endpoint:
+        """A sink of the type http, changed, with the headers and the key that its config names."""
+        names = sink.project, sink.app_id, sink.endpoint_id
+        if given.headers is not None:
+            self.endpoints.change_headers(*names, given.headers)
+            sink = self.endpoints.endpoint(*names)
+        if given.key is not None and given.key != self.endpoints.keys(sink).current:
+            sink, _ = self.endpoints.rotate(*names, Rotation(key=given.key, grace_s=DEFAULT_GRACE_S))
+        return sink
 
     def delete(self, stream: Application, name: str) -> None:
         """Delete a sink."""
@@ -217,8 +232,8 @@ class StreamSinks(Component):
         if given.scheme == "poller":
             return POLLER
         if given.scheme == "http":
-            if given.http is not None:
-                return given.http.fields.url
+            if given.http.url is not None:
+                return given.http.url
             if stored is None or not is_http(stored):
                 raise unprocessable("A sink of the type http needs a url", "body", "config", "url")
             return stored

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.credentials import masked_url
 from pushhub.base.sink_url import parse_sink_url
 from pushhub.base.times import iso_time
-from pushhub.webhooks.model.endpoint import EndpointFields
 from pushhub.webhooks.model.ids import IdPrefix, message_id
 from pushhub.webhooks.model.message import MessageFields
 from pushhub.webhooks.model.reading import MOST_SIZE, MOST_WAIT_S, Reading
 from pushhub.webhooks.wire.destination import PREFIX, TYPES, GivenDestination, config_view, parse_destination
 from pushhub.webhooks.wire.endpoint import (
-    NewEndpoint,
+    HeaderChange,
     headers_view,
     is_http,
-    parse_headers,
+    parse_all_headers,
     parse_secret,
     parse_url,
 )
@@ -25,6 +24,7 @@ from pushhub.webhooks.wire.endpoint import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pushhub.base.signing import SigningKey
     from pushhub.engine.model.message import Message
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.reading import Reader
@@ -35,6 +35,20 @@ SINK_TYPES: Mapping[str, str] = {**TYPES, "amazonS3": "s3", "kinesis": "kinesis"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GivenHttp:
+    """What the config of a sink of the type http says; None for what it does not say.
+
+    Attributes:
+        headers: All that it is to have.
+        key: With which its requests are signed.
+    """
+
+    url: str | None = None
+    headers: HeaderChange | None = None
+    key: SigningKey | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GivenSink:
     """What a request says about a sink.
 
@@ -42,13 +56,13 @@ class GivenSink:
         destination: What it has in common with destinations.
         size: Events of a batch; None for what it was.
         wait_s: Seconds that the oldest event waits; None for what it was.
-        http: What the config of a sink of the type http says; None for another type, or if nothing is said.
+        http: What the config of a sink of the type http says; nothing for another type.
     """
 
     destination: GivenDestination
     size: int | None
     wait_s: int | None
-    http: NewEndpoint | None = None
+    http: GivenHttp = GivenHttp()
 
     @property
     def scheme(self) -> str:
@@ -78,20 +92,21 @@ def parse_sink(fields: Fields, *, whole: bool) -> GivenSink:
     destination = parse_destination(fields, whole=whole, types=SINK_TYPES)
     return GivenSink(
         destination=destination,
-        http=_http(fields) if destination.scheme == "http" else None,
+        http=_http(fields) if destination.scheme == "http" else GivenHttp(),
         size=fields.whole("batchSize", least=1, most=MOST_SIZE),
         wait_s=fields.whole("maxWaitSecs", least=0, most=MOST_WAIT_S),
     )
 
 
-def _http(fields: Fields) -> NewEndpoint | None:
+def _http(fields: Fields) -> GivenHttp:
     config = fields.section("config")
-    if config is None or config.raw("url") is None:
-        return None
-    url = parse_url(config)
-    if not is_http(url):
+    if config is None:
+        return GivenHttp()
+    url = None if config.raw("url") is None else parse_url(config)
+    if url is not None and not is_http(url):
         raise config.refuse("The URL must be a valid http or https URL", "url")
-    return NewEndpoint(fields=EndpointFields(url=url), key=parse_secret(config, "key"), headers=parse_headers(config))
+    headers = None if config.raw("headers") is None else parse_all_headers(config)
+    return GivenHttp(url=url, headers=headers, key=parse_secret(config, "key"))
 
 
 def sink_view(sink: Endpoint, reader: Reader, external_id: str, now: int) -> dict[str, Any]:
