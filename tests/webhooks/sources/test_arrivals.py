@@ -15,6 +15,7 @@ from tests.engine.world import PROJECT
 from tests.fakes import Crash, Fault, FaultPlan
 from tests.webhooks.world import OTHER_PROJECT, WebhooksWorld
 
+from pushhub.engine.model.consumed import Consumed
 from pushhub.engine.model.message import MAX_HOPS
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
@@ -346,6 +347,34 @@ class TestLoops:
             answers.append(world.arrive(targets[sent.url], sent.body, headers)["statusCode"])
         # Then it ends
         assert answers == [200] * MAX_HOPS + [508]
+
+    @pytest.mark.parametrize("name", ["Pushhub-Hops", "pushhub-hops"])
+    def test_no_header_of_an_owners_makes_a_way_look_shorter(self, name: str) -> None:
+        # Given a source whose endpoint is to be told that every message is new
+        world = Sources()
+        source = world.made("generic-webhook")
+        [endpoint] = world.manage("GET", f"/{source['id']}/endpoint")[1]["data"]
+        headers = {"headers": {name: "0"}}
+        assert world.manage("PUT", f"/{source['id']}/endpoint/{endpoint['id']}/headers", headers)[0] == 204
+        # When a message comes that has passed three sources, then its way is told as it is
+        assert world.arrive(source, BODY, {"pushhub-hops": "3"})["statusCode"] == 200
+        world.run(seconds=5)
+        [sent] = world.sender.requests_to(ENDPOINT)
+        assert [text for each, text in sent.headers.items() if each.lower() == "pushhub-hops"] == ["4"]
+
+    def test_the_way_of_what_was_consumed_goes_on(self) -> None:
+        # Given an application that is given a message of a queue, which has passed three queues of hubs
+        world = Sources()
+        app = world.make_app()
+        world.make_endpoint(app, url=ENDPOINT)
+        takes_in = world.hub.part(Webhooks).takes_in
+        assert takes_in.take_in(PROJECT, app, [Consumed(body=BODY, event_id="1", at=world.clock.now(), hops=3)]) == [
+            None
+        ]
+        # When it is sent, then to a source of this hub, too, it has passed four
+        world.run(seconds=5)
+        [sent] = world.sender.requests_to(ENDPOINT)
+        assert sent.headers["Pushhub-Hops"] == "4"
 
 
 class TestChallenges:

@@ -138,7 +138,7 @@ class SignedRequests(Component):
         taken = {name.lower() for name in headers}
         headers |= {name: value for name, value in _passed_on(order).items() if name.lower() not in taken}
         if not own:
-            return endpoint.fields.url, headers, ()
+            return endpoint.fields.url, _with_hops(order, headers), ()
         from pushhub.webhooks.endpoints.signatures import signed  # noqa: PLC0415
 
         fields = MessageFields.of(order.message)
@@ -155,7 +155,7 @@ class SignedRequests(Component):
         taken = {name.lower() for name in extra}
         headers = {name: value for name, value in headers.items() if name.lower() not in taken} | extra
         names = (*([STANDARD] if signature else []), *(scheme.name for scheme, _ in own))
-        return url, headers, names
+        return url, _with_hops(order, headers), names
 
     def _schemes(self, order: PushOrder, endpoint: Endpoint) -> tuple[Scheme, ...]:
         """The schemes that sign an endpoint's requests; none for Standard Webhooks alone."""
@@ -166,11 +166,24 @@ class SignedRequests(Component):
         )
 
 
-def _passed_on(order: PushOrder) -> dict[str, str]:
-    """What goes on from what a source was sent: headers of its sender, and how far the message has come."""
-    if not is_id(IdPrefix.SOURCE, order.message.queue.partition("/")[2]):
-        return {}
-    return {**MessageFields.of(order.message).passed, HOPS_HEADER: str(order.message.hops + 1)}
+def _passed_on(order: PushOrder) -> Mapping[str, str]:
+    """What goes on from what a source was sent: headers of its sender."""
+    return MessageFields.of(order.message).passed if _came_to_a_source(order) else {}
+
+
+def _came_to_a_source(order: PushOrder) -> bool:
+    return is_id(IdPrefix.SOURCE, order.message.queue.partition("/")[2])
+
+
+def _with_hops(order: PushOrder, headers: dict[str, str]) -> dict[str, str]:
+    """Headers that say how far the message has come, if it came from elsewhere. Nothing that an owner sets wins over
+    that: by a header, by code or by a scheme's name a loop would never end.
+    """
+    hops = order.message.hops
+    if not hops and not _came_to_a_source(order):
+        return headers
+    kept = {name: value for name, value in headers.items() if name.lower() != HOPS_HEADER.lower()}
+    return {**kept, HOPS_HEADER: str(hops + 1)}
 
 
 def request_headers(
