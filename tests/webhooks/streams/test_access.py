@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.engine.world import PROJECT
 from tests.webhooks.streams.test_streams import event, make_stream
 from tests.webhooks.world import WebhooksWorld
 
@@ -50,6 +51,14 @@ def test_a_pollers_token_reads_its_events_and_does_nothing_else() -> None:
     assert [world.call("GET", reads, token=each).status for each in (token, rotated["token"])] == [401, 200]
     world.clock.advance(ms=3_600_000)
     assert world.call("GET", reads, token=rotated["token"]).status == 401
+    # And it opens nothing any more, though it is forgotten, and its owner looks for a token: that is another one
+    ended = rotated["token"]
+    for each in [*world.ports.portal_tokens.accesses(PROJECT, stream)]:
+        world.ports.portal_tokens.remove_accesses([each])
+    fresh = world.ask("GET", path)
+    assert fresh["token"] not in (token, ended)
+    assert [world.call("GET", reads, token=each).status for each in (fresh["token"], ended)] == [200, 401]
+    assert world.ask("GET", path) == fresh
     # And it goes with its sink
     token = world.ask("POST", f"{path}/rotate", {})["token"]
     world.call("DELETE", f"/stream/orders/sink/{mine}")

@@ -79,20 +79,27 @@ def _token(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     stream = _stream(hub, call)
     sink = _poller(hub, stream, call.names["sink"])
     secret = _secret(hub, sink)
-    return _view(stream, hub.portal.open_poller(stream, sink.endpoint_id, secret), secret)
+    access = hub.portal.poller_access(stream, secret)
+    # One that has ended is forgotten after a while, and looks as if it was never made: whoever has it shall not be let
+    # in again. So where there is none, it is another one.
+    return _view(stream, access, secret) if access is not None else _view(stream, *_opened(hub, stream, sink, NEVER))
 
 
 def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     stream = _stream(hub, call)
     sink = _poller(hub, stream, call.names["sink"])
     expiry_s, grace_s = parse_poller_rotation(call.fields)
-    rotated, _ = hub.endpoints.rotate(sink.project, sink.app_id, sink.endpoint_id, Rotation(key=None, grace_s=0))
-    secret = _secret(hub, rotated)
-    access = hub.portal.open_poller(stream, sink.endpoint_id, secret)
-    if expiry_s is not None:
-        access = hub.portal.set_end(access, hub.clock.now() + expiry_s * 1000)
+    expires_at = NEVER if expiry_s is None else hub.clock.now() + expiry_s * 1000
+    access, secret = _opened(hub, stream, sink, expires_at)
     hub.portal.end_pollers(stream, sink.endpoint_id, but=access.digest, grace_s=grace_s)
     return _view(stream, access, secret)
+
+
+def _opened(hub: WebhooksUseCases, stream: Application, sink: Endpoint, expires_at: int) -> tuple[PortalAccess, str]:
+    """A new token of a poller, and its secret."""
+    rotated, _ = hub.endpoints.rotate(sink.project, sink.app_id, sink.endpoint_id, Rotation(key=None, grace_s=0))
+    secret = _secret(hub, rotated)
+    return hub.portal.open_poller(stream, sink.endpoint_id, secret, expires_at), secret
 
 
 SECRET_ANSWERS = frozenset({"webhooks.rotate_poller_token"})

@@ -155,21 +155,21 @@ class Portal(Component):
         self.tokens.remove_accesses(old)
         return token
 
-    def open_poller(self, stream: Application, sink_id: str, secret: str) -> PortalAccess:
-        """The token of a poller, with a secret that the sink keeps; it is made if it is not there."""
-        token = portal_token(stream.project, stream.app_id, secret)
-        digest = digest_of_token(token)
-        there = self.tokens.access(stream.project, stream.app_id, digest)
-        if there is not None:
-            return there
+    def poller_access(self, stream: Application, secret: str) -> PortalAccess | None:
+        """The token of a poller with a secret; None if it has ended, or was never made."""
+        access = self.tokens.access(stream.project, stream.app_id, _digest_of(stream, secret))
+        return access if access is not None and access.expires_at > self.clock.now() else None
+
+    def open_poller(self, stream: Application, sink_id: str, secret: str, expires_at: int) -> PortalAccess:
+        """Make the token of a poller, with a new secret that the sink keeps."""
         opened = PortalAccess(
             project=stream.project,
             app_id=stream.app_id,
-            digest=digest,
+            digest=_digest_of(stream, secret),
             capabilities=READING,
             holder=sink_id,
             created_at=self.clock.now(),
-            expires_at=NEVER,
+            expires_at=expires_at,
         )
         self.tokens.put_access(opened)
         return opened
@@ -188,12 +188,6 @@ class Portal(Component):
             return
         for each in others:
             self.tokens.change_access(replace(each, expires_at=min(each.expires_at, ends_at)))
-
-    def set_end(self, access: PortalAccess, expires_at: int) -> PortalAccess:
-        """Have a token end at another time, epoch milliseconds."""
-        changed = replace(access, expires_at=expires_at)
-        self.tokens.change_access(changed)
-        return changed
 
     def flags_of(self, application: Application, holder: str) -> frozenset[str]:
         """The feature flags of a key; none if there is no key."""
@@ -240,6 +234,10 @@ class Portal(Component):
         for each in chosen:
             if each.expires_at > ends_at:
                 self.tokens.change_access(replace(each, expires_at=ends_at))
+
+
+def _digest_of(stream: Application, secret: str) -> str:
+    return digest_of_token(portal_token(stream.project, stream.app_id, secret))
 
 
 def digest_of_token(token: str) -> str:
