@@ -95,6 +95,9 @@ def test_each_kind_is_made_and_those_that_sign_always_need_a_secret(kind: str) -
         ("stripe", "text", ["config"]),
         ("meta", {"secret": "s", "verifyToken": ""}, ["config", "verifyToken"]),
         ("generic-webhook", {"signature": []}, ["config", "signature"]),
+        # What would not be heeded, so that anybody could post
+        ("generic-webhook", {"secret": "s"}, ["config", "secret"]),
+        ("github", {"signature": {"preset": "stripe", "secret": "s"}}, ["config", "signature"]),
         ("generic-webhook", {"signature": {"preset": "unknown", "secret": "s"}}, ["config", "signature", "preset"]),
         ("generic-webhook", {"signature": {"preset": "standard-webhooks"}}, ["config", "signature", "preset"]),
         ("generic-webhook", {"signature": {"preset": "stripe"}}, ["config", "secret"]),

@@ -59,6 +59,8 @@ def parse_source(fields: Fields) -> WantedSource:
     metadata, sender = fields.texts_by_name("metadata"), _sender(fields)
     config = fields.section("config")
     scheme, secret = None, None
+    if config is not None:
+        _refuse_unheeded(sender, config)
     if sender.name == GENERIC:
         scheme, secret = _own_scheme(config)
     elif config is not None:
@@ -89,6 +91,14 @@ def _sender(fields: Fields) -> WebhookSender:
             "type",
         )
     return SENDERS[kind]
+
+
+def _refuse_unheeded(sender: WebhookSender, config: Fields) -> None:
+    """Refuse what would not be verified by: its owner would take a source for verified that anybody may post to."""
+    if sender.name == GENERIC and config.raw("secret") is not None:
+        raise config.refuse(f"A source of the kind {GENERIC} says in {SIGNATURE} how its sender signs", "secret")
+    if sender.name != GENERIC and config.raw(SIGNATURE) is not None:
+        raise config.refuse(f"Only a source of the kind {GENERIC} says how its sender signs", SIGNATURE)
 
 
 def _secret(sender: WebhookSender, config: Fields) -> str | None:
