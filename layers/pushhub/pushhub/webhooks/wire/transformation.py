@@ -89,7 +89,9 @@ def _code(fields: Fields) -> str | None:
 
 
 def _language(fields: Fields) -> Language:
-    given = fields.raw("language") or Language.JAVASCRIPT
+    given = fields.raw("language")
+    if given is None:
+        return Language.JAVASCRIPT
     if given not in list(Language):
         raise fields.refuse(f"The language must be one of {', '.join(Language)}", "language")
     return Language(given)
