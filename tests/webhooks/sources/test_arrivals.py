@@ -15,6 +15,8 @@ from tests.engine.world import PROJECT
 from tests.fakes import Crash, Fault, FaultPlan
 from tests.webhooks.world import OTHER_PROJECT, WebhooksWorld
 
+from pushhub.base.errors import Contended
+from pushhub.cloud.observability import logger
 from pushhub.engine.model.consumed import Consumed
 from pushhub.engine.model.message import MAX_HOPS
 from pushhub.engine.model.project import Project
@@ -318,6 +320,32 @@ class TestTheUrl:
         assert headers["content-type"] == "application/octet-stream"
         assert {name for name in headers if name.startswith("x-")} == {"x-ok"}
         assert "v1,x" not in headers.values()
+
+
+@pytest.mark.parametrize(
+    ("fault", "event"), [(RuntimeError("a fault"), "request_failed"), (Contended("a write"), "request_shed")]
+)
+def test_the_log_of_a_fault_does_not_hold_the_token_of_a_url(
+    fault: Exception, event: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a source, and a table that cannot be read
+    world = Sources()
+    source = world.made("generic-webhook")
+    path = urlsplit(source["ingestUrl"]).path
+    told: list[tuple[str, dict[str, Any]]] = []
+    for level in ("exception", "warning"):
+        monkeypatch.setattr(logger, level, lambda name, **more: told.append((name, more)))
+
+    def failing(*_: Any) -> None:
+        raise fault
+
+    monkeypatch.setattr(world.ports.applications, "application", failing)
+    # When something is posted there
+    assert world.ask_at("POST", path, BODY, {})["statusCode"] >= 500
+    # Then the log says where, but not how to post there
+    [(name, more)] = told
+    assert name == event
+    assert more["path"] == f"{path.rpartition('/')[0]}/********"
 
 
 class TestLoops:

@@ -226,11 +226,23 @@ class Api(Generic[UseCasesT_contra, CallT]):
             if refusal := self._dialect.refusal(error):
                 return self._refused(refusal)
             if _passes(error):
-                logger.warning("request_shed", method=request.method, path=request.path, error=str(error))
+                logger.warning("request_shed", method=request.method, path=self._to_log(request), error=str(error))
                 return self._refused(Overloaded())
             # The caller is told that it failed, the log why. The query is not logged, as clients put tokens into it.
-            logger.exception("request_failed", method=request.method, path=request.path)
+            logger.exception("request_failed", method=request.method, path=self._to_log(request))
             return self._dialect.failed()
+
+    def _to_log(self, request: Request) -> str:
+        """The path of a request without those of its parts that open something by themselves, as of a source's URL."""
+        path = request.path
+        try:
+            _, names = self._router.find(request.method, self._dialect.path(request))
+        except RequestRefused:
+            return path
+        for name, text in names.items():
+            if named_like_a_secret(name):
+                path = path.replace(text, MASK)
+        return path
 
     def _handled(self, request: Request) -> Response:
         path = self._dialect.path(request)
