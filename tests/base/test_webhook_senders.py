@@ -222,6 +222,9 @@ def test_a_time_in_words_is_a_time_too() -> None:
         ("slack", {}, b'{"event": "no object"}', (None, "slack")),
         ("shopify", {"x-shopify-topic": "orders/create", "x-shopify-webhook-id": "w1"}, b"{}", ("w1", "orders.create")),
         ("svix", {"svix-id": "msg_1"}, b'{"type": "user.created"}', ("msg_1", "user.created")),
+        # An id that is not signed says nothing, though it is where the other signature has its own
+        ("svix", {"svix-id": "x", "webhook-id": "msg_1", "webhook-signature": "v1,A"}, b"{}", ("msg_1", "svix")),
+        ("svix", {"svix-id": "msg_1", "webhook-id": "x", "svix-signature": "v1,A"}, b"{}", ("msg_1", "svix")),
         ("generic-webhook", {}, b'{"type": "x", "id": "1"}', (None, "generic-webhook")),
         (
             "generic-webhook",

@@ -76,6 +76,15 @@ class WebhookSender:
                 return scheme
         raise Unverified(Doubt.UNSIGNED)
 
+    def places_of_id(self, request: SignedPost) -> tuple[str, ...]:
+        """Where a request has its event's id: where it is signed, or anybody could send it again with another."""
+        try:
+            scheme = self.scheme_of(request)
+        except Unverified:
+            return self.event_id
+        signed = tuple(f"header:{name.lower()}" for name, template in scheme.companions if template == "{id}")
+        return signed or self.event_id
+
     def check_secret(self, secret: str) -> None:
         """Check that a secret has the form in which the sender hands it out.
 
@@ -257,7 +266,7 @@ def event_of(sender: WebhookSender, request: SignedPost) -> Event:
         value = read(request.body, last_wins=True)
     except NotJson:
         value = None
-    event_id = _first(sender.event_id, request.headers, value)
+    event_id = _first(sender.places_of_id(request), request.headers, value)
     event_type = _first(sender.event_type, request.headers, value)
     single = event_in(request.headers, request.body) if sender.name == GENERIC else None
     if single is not None:
