@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from .carried import Carried, state_records
-from .conservation import is_expired_early, is_ordered, is_overdue, with_standing
+from .conservation import NEVER_MS, due_ms, is_expired_early, is_ordered
 from .days import days_with, forget_days, listed_days, named_files, read_files, renew_days
 from .deliveries import DELIVERY, delivery_rows, is_repeated, is_suspicious
 from .made import made_of
@@ -40,8 +40,8 @@ class Lives:
         date_from: The report's first day.
         date_to: Its last day; later ones may be there from other runs.
         counted: By day, how many lives are ``open`` (and pushed), and whether some are ``unsettled``, ``pulled`` (and
-            open), ``suspicious``, ``repeated``, ``overdue`` (of those carried over only), or some records ``ordered``
-            or ``expired_early``.
+            open), ``suspicious``, ``repeated``, or some records ``ordered`` or ``expired_early``; of those carried
+            over, when the first is ``due`` (:func:`.conservation.due_ms`).
     """
 
     root: str
@@ -63,6 +63,11 @@ class Lives:
         """How many of what was counted are judged."""
         return sum(self.counted[day][what] for day in self.judged)
 
+    def carried_overdue(self, at: datetime, grace: timedelta) -> list[date]:
+        """The days of lives that were carried over and are overdue: :attr:`before`, if there are such."""
+        due = self.counted.get(self.before, {}).get("due", NEVER_MS)
+        return [self.before] if due < (at - grace).timestamp() * 1000 else []
+
     def files(self, day: date) -> list[str]:
         """The files of a day."""
         return named_files(self.root, day)
@@ -80,8 +85,6 @@ def rebuilt(
     date_from: date,
     date_to: date,
     last: date,
-    as_of: datetime,
-    grace: timedelta,
 ) -> Lives:
     """Rebuild the lives of the days of which other records are there than when they were made.
 
@@ -90,17 +93,17 @@ def rebuilt(
         date_from: The report's first day.
         date_to: Its last day.
         last: The last day that has records.
-        as_of: When lives that were carried over are overdue.
-        grace: How late a record may be before its delivery counts as missing.
     """
     root, first = f"{layout.work}/lives", carried.first(date_from)
     before = first - timedelta(days=1)
     sources = _sources(layout, first, before)
     days = [first + timedelta(days=n) for n in range((max(last, date_to) - first).days + 1)]
     digests = {day: made_of(files=sources[day]) for day in days}
-    if state := carried.state:
+    # A state knows of what was accepted before the days that are read, or of nothing.
+    state = carried.state if carried.since < first else None
+    if state:
         kept = [f"{state.folder}/{name}" for name in state.files]
-        said = (carried.since, state.fingerprint, as_of, grace)
+        said = (carried.since, state.fingerprint)
         digests = {before: made_of(*said, files=[*sources[before], *kept]), **digests}
 
     read, seen = Observation("records"), Observation("lives")
@@ -116,10 +119,6 @@ def rebuilt(
             read, *days_with({"ordered": is_ordered(), "expired_early": is_expired_early()}, accepted)
         )
         rows = delivery_rows(records).withColumn("dt", accepted)
-        is_late = F.lit(False)
-        if before in stale:
-            rows = with_standing(rows, as_of, grace)
-            is_late = is_overdue() & (F.col("dt") == F.lit(before))
         unsettled = ~F.col("state").isin(*SETTLED)
         rows = rows.withColumn("is_open", is_open())
         found = {
@@ -127,11 +126,13 @@ def rebuilt(
             "pulled": F.col("pull") & unsettled,
             "suspicious": is_suspicious(),
             "repeated": is_repeated(),
-            "overdue": is_late,
         }
         how_many = [
             F.count(F.when(F.col("is_open") & (F.col("dt") == F.lit(day)), 1)).alias(f"open {day}") for day in stale
         ]
+        if before in stale:
+            due = F.min(F.when(F.col("dt") == F.lit(before), due_ms()))
+            how_many.append(F.coalesce(due, F.lit(NEVER_MS)).alias(f"due {before}"))
         lives = rows.observe(seen, *days_with(found, F.col("dt")), *how_many)
         return lives.select(*DELIVERY.fieldNames(), "dt")
 

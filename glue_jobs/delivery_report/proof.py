@@ -16,6 +16,8 @@ from .arguments import Arguments, BadInput
 from .carried import Carried, advance, carried_to, is_settled_by_hand, settled_by_hand, state_records
 from .compaction import DayIntake, compact, read_records, replace_without_duplicates
 from .conservation import (
+    NEVER_MS,
+    changes_ms,
     delivery_findings,
     expiry_findings,
     is_overdue,
@@ -134,7 +136,7 @@ def prove(
         # Before they are carried over: a run that is killed in between makes these days again.
         standing = _Standing(as_of=as_of, grace=arguments.grace, settled=settled, by_hand=by_hand, sighted=sighted)
         overdue = _keep(spark, lives, standing, layout, days=days, erased=erased)
-        overdue += lives.those("overdue", lives.judged)
+        overdue += lives.carried_overdue(as_of, arguments.grace)
         late = standing.of(lives.read(spark, overdue)) if overdue else None
     with steps("Proving conservation"):
         known = [
@@ -230,8 +232,6 @@ class _Run:
             date_from=self.arguments.date_from,
             date_to=self.arguments.date_to,
             last=self.last,
-            as_of=self.as_of,
-            grace=self.arguments.grace,
         )
 
     @property
@@ -371,7 +371,17 @@ class _Standing:
 
     def follows_from(self) -> list[object]:
         """What is noted of it: what waits in a table may have changed with the table."""
-        return [self.as_of, self.grace, self.by_hand, *([] if self.sighted is None else [uuid4()])]
+        return [self.grace, self.by_hand, *([] if self.sighted is None else [uuid4()])]
+
+    @property
+    def as_of_us(self) -> int:
+        """Epoch microseconds."""
+        return round(self.as_of.timestamp() * 1_000_000)
+
+    def holds(self, counted: Mapping[str, int]) -> bool:
+        """Whether deliveries that stood so at another time stand so still, if nothing else has changed."""
+        judged = counted["judged"]
+        return self.as_of_us == judged or judged < self.as_of_us < counted["changes"] * 1000
 
 
 def _keep(
@@ -385,7 +395,7 @@ def _keep(
 ) -> list[date]:
     """Replace the days of the deliveries that Athena sees, those of missed nights too: the days with overdue ones.
 
-    A day whose deliveries have all ended changes with its lives only.
+    A day whose deliveries have all ended changes with its lives only; another one also when one is due, or expires.
     """
     said = standing.follows_from()
     digests = {day: made_of(*(said if lives.counted[day][UNSETTLED] else []), files=lives.files(day)) for day in days}
@@ -393,10 +403,23 @@ def _keep(
 
     def make(stale: list[date]) -> DataFrame:
         rows = standing.of(lives.read(spark, stale))
-        watched = rows.observe(late, *days_with({"overdue": is_overdue()}, F.col("dt")))
+        next_change = changes_ms(standing.as_of, standing.grace)
+        changes = [
+            F.coalesce(F.min(F.when(F.col("dt") == F.lit(day), next_change)), F.lit(NEVER_MS)).alias(f"changes {day}")
+            for day in stale
+        ]
+        watched = rows.observe(late, *days_with({"overdue": is_overdue()}, F.col("dt")), *changes)
         return watched.select(*KEPT_DELIVERY.fieldNames(), "dt")
 
-    counted = renew_days(make, layout.deliveries, digests, erased=erased, counting=[late])
+    counted = renew_days(
+        make,
+        layout.deliveries,
+        digests,
+        erased=erased,
+        counting=[late],
+        noting={"judged": standing.as_of_us},
+        holds=standing.holds,
+    )
     return [day for day in days if counted[day]["overdue"]]
 
 

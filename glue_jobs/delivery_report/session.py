@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.java_gateway import JavaPackage
 from pyspark.sql import SparkSession
 
 __all__ = ["FOR_LITTLE", "FOR_SOME", "open_session"]
@@ -27,6 +28,8 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Else each query's plan is told at length, for an interface that nobody looks at.
+    "spark.sql.ui.explainMode": "simple",
     "spark.sql.shuffle.partitions": "8",
     # Nobody asks for these files, and each costs two processes that set its permissions.
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -39,7 +42,9 @@ FOR_SOME = {
     "spark.sql.adaptive.enabled": "false",
     # Each table that is handed to all tasks is a job of its own.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m "
+    # The classes are Spark's own, from a wheel whose digest was checked; verifying each is four seconds of CPU.
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
 }
 """For a run on this machine over some hundred thousand records: Java's optimising compiler would take longer than it
 saves."""
@@ -68,26 +73,30 @@ def open_session(master: str | None = None, *, settings: Mapping[str, str] | Non
     for key, value in chosen.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
-    _remember_functions(session)
+    _remember_names(session)
     return session
 
 
 class _Remembered:
-    """A Java class, each of whose members is looked up once."""
+    """Something of Java's, each of whose members is looked up once; those of packages too."""
 
     def __init__(self, of: Any) -> None:
         self._of = of
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._of, name)
+        found = _Remembered(found) if isinstance(found, JavaPackage) else found
         self.__dict__[name] = found
         return found
 
 
-def _remember_functions(session: SparkSession) -> None:
-    """PySpark asks Java at each use of a function where functions are, and Java searches all jars for them: a fifth of
-    the time of a run over little.
+def _remember_names(session: SparkSession) -> None:
+    """PySpark asks Java for what it calls by name, at each use of a function, each list of columns and each exception,
+    and Java searches all jars for it: a fifth of the time of a run over little.
     """
     jvm: Any = session._jvm
-    if not isinstance(jvm.functions, _Remembered):
-        jvm.functions = _Remembered(jvm.functions)
+    for name in ("functions", "PythonUtils", "org", "py4j"):
+        if not isinstance(getattr(jvm, name), _Remembered):
+            setattr(jvm, name, _Remembered(getattr(jvm, name)))
+    for name in ("SparkSession", "SparkSession$", "Column"):
+        setattr(jvm, name, getattr(jvm, name))

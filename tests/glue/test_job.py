@@ -22,8 +22,10 @@ from glue_jobs.delivery_report.driver import Driver
 from glue_jobs.delivery_report.results import Results, write_tables
 from glue_jobs.delivery_report.tables import Table
 from pyspark.sql import SparkSession
-from tests.glue.lives import MINUTE, NOON, Lives
+from tests.glue.lives import DAY, MINUTE, NOON, Lives
 from tests.glue.runs import asked
+
+from pushhub.engine.model.backoff import FixedDelay
 
 DAYS = 5
 
@@ -206,6 +208,30 @@ def test_a_week_that_has_not_changed_costs_no_work_of_spark(
     assert again.verdict == results.verdict
     for name in results.rows.keys() - {"anomalies"}:
         assert again.rows[name] == results.rows[name], name
+
+
+def test_one_day_that_has_not_changed_costs_no_work_of_spark_until_something_of_it_is_due(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given a report on today, on which some is done, some waits for its consumer, or for days, or for the evening
+    lives = Lives()
+    lives.attempt(lives.post(NOON)[0])
+    lives.put(NOON)
+    lives.schedule(lives.post(NOON, delay=4 * DAY, expires_in=11 * DAY)[0], NOON + 100)
+    evening = FixedDelay(retries=2, delay_s=6 * 3600)
+    waits = lives.attempt(lives.post(NOON)[0], 503, policy=evening)
+    lives.write(tmp_path / "records")
+    first = job.run(spark, asked(tmp_path))
+    # When it is asked for again, and in the afternoon
+    before = jobs_of(spark)
+    same, later = (job.run(spark, asked(tmp_path, now=f"2026-11-18T{time}:00")) for time in ("14:00", "16:30"))
+    # Then Spark is asked for nothing, and it says the same
+    assert jobs_of(spark) == before
+    assert [each.rows["conservation"] for each in (same, later)] == [first.rows["conservation"]] * 2
+    assert first.rows["findings"] == same.rows["findings"] == later.rows["findings"] == []
+    # But at night it says what should have come since
+    night = job.run(spark, asked(tmp_path, now="2026-11-19T01:30:00"))
+    assert [(row["finding"], row["delivery_id"]) for row in night.rows["findings"]] == [("overdue", waits.delivery_id)]
 
 
 def test_a_changed_day_costs_itself_and_the_days_whose_messages_it_tells_of(
