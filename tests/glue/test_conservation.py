@@ -16,12 +16,12 @@ from glue_jobs.delivery_report.conservation import (
     verdicts,
     with_standing,
 )
-from glue_jobs.delivery_report.deliveries import delivery_rows, suspicious
+from glue_jobs.delivery_report.deliveries import DELIVERY, delivery_rows, suspicious
 from glue_jobs.delivery_report.schema import CURATED
 from glue_jobs.delivery_report.storage import small_table
 from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
-from tests.glue.frames import Counted, queried, records_frame, rows_of
+from tests.glue.frames import Counted, queried, records_frame, rows_frame, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 
 GRACE = timedelta(hours=1)
@@ -38,7 +38,9 @@ def standings(spark: SparkSession, lives: Lives, now: int) -> dict[str, str]:
 
 def findings(spark: SparkSession, lives: Lives) -> list[tuple[str, str, str]]:
     records = records_frame(spark, lives.records)
-    found = delivery_findings(records, suspicious(delivery_rows(records)))
+    # As the job does, which keeps its suspects, and looks at nothing if there are none.
+    suspects = rows_of(suspicious(delivery_rows(records)))
+    found = delivery_findings(records, rows_frame(spark, suspects, DELIVERY)) if suspects else None
     return sorted((row["finding"], row["delivery_id"], row["detail"]) for row in rows_of(found))
 
 
