@@ -47,6 +47,19 @@ def test_the_last_day_is_counted_and_drawn(console: Console, recorder: Recorder)
     ).to_be_visible()
 
 
+def test_what_a_failing_endpoint_is_owed_is_counted(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    app = project.webhooks("POST", "/app", {"name": "acme"})["id"]
+    project.webhooks("POST", f"/app/{app}/endpoint", {"url": recorder.endpoint(500).url})
+    project.webhooks("POST", f"/app/{app}/msg", {"eventType": "order.new", "payload": {}})
+    console.open("today")
+    failing = page.locator(".figures").get_by_text("Failing, to be retried").locator("xpath=..")
+    expect(failing).to_contain_text("1")
+    # And the number leads to it
+    failing.get_by_role("link").click()
+    expect(page.get_by_role("region", name="Messages of applications").get_by_role("link")).to_have_count(1)
+
+
 def test_an_endpoint_that_is_paused_is_resumed_from_here(console: Console, recorder: Recorder) -> None:
     page, project = console.page, console.project
     app = project.webhooks("POST", "/app", {"name": "acme"})["id"]

@@ -38,6 +38,10 @@ async function lookAtStore(signal) {
   return { ...counts, held: held.messages, more: held.pages > 1 };
 }
 
+/** What waits for endpoints that fail; what is owed to one that a person has paused does not fail. */
+const owedTo = (endpoints) => endpoints.reduce((total, { health }) => total + (FAILING.has(health.state) ? health.waiting : 0), 0);
+const FAILING = new Set(["token_server_down", "circuit_open", "catching_up", "failing"]);
+
 const link = (count, ...to) => html`<a href=${href(...to)}>${count.toLocaleString()}</a>`;
 
 export function Today() {
@@ -73,7 +77,7 @@ export function Today() {
           ["Accepted, last day", link(day("accepted"), "events")],
           ["Delivered, last day", link(day("delivered"), "events", { in_state: "delivered" })],
           ["Given up, last day", link(day("given_up"), "search", { state: "given_up" })],
-          ["Failing, to be retried", known([of, places], () => sum(of.failing) + places.failing, "search", { state: "failing" })],
+          ["Failing, to be retried", known([of, places, troubled.data], () => sum(of.failing) + places.failing + owedTo(troubled.data), "search", { state: "failing" })],
           ["Waiting for consumers", known([of], () => sum(of.queues.filter((each) => each.type === "pull")), "queues")],
           ["Store: on their way", known([places], () => places.incoming + places.pending + places.scheduled, "store")],
           ["Wait for a person", known([of, places], () => places.parked + sum(of.errors), "search", { state: "parked" })],
