@@ -20,7 +20,6 @@ BESIDE = ("glue_jobs", "local")
 READS_JSON = {
     "layers/pushhub/pushhub/base/json_text.py": "the one reader",
     "layers/pushhub/pushhub/scripting/child.py": "frames of its parent, in a process that has nothing of the hub",
-    "layers/pushhub/pushhub/cloud/first_tries.py": "answers of AWS's services, as the SDK reads them",
 }
 WRITES_JSON = {
     "layers/pushhub/pushhub/base/json_text.py": "the one writer",

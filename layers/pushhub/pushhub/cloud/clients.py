@@ -8,7 +8,6 @@ from threading import Lock
 from typing import Any
 
 from pushhub.cloud.deadline import CONNECT_S, READ_S, Deadline, HurriedCalls, deadline
-from pushhub.cloud.first_tries import FirstTries, KeptConnections
 
 LEAST_BOTOCORE = (1, 35, 2)
 """The first version that supports the newest parameter the hub uses: ``IfNoneMatch`` of S3's ``PutObject``.
@@ -36,8 +35,7 @@ class Clients:
     """
 
     def __init__(self, until: Deadline = deadline) -> None:
-        self._first = FirstTries(until, KeptConnections(connect_s=CONNECT_S, read_s=READ_S, kept=CONNECTIONS))
-        self._calls = HurriedCalls(until, self._first.outcome, connections=CONNECTIONS)
+        self._calls = HurriedCalls(until, connections=CONNECTIONS)
         self._lock = Lock()
         self._session: Any = None
         self._made: dict[tuple[str, str | None], Any] = {}
@@ -74,7 +72,6 @@ class Clients:
             ),
         )
         self._calls.watch(client)
-        self._first.watch(client)
         return client
 
 

@@ -83,15 +83,11 @@ class HurriedCalls:
 
     Args:
         until: When the environment's answer is due.
-        outcome: What came of a request that was made already; None of any other.
         connections: Size of the connection pools.
     """
 
-    def __init__(
-        self, until: Deadline, outcome: Callable[[AWSPreparedRequest], Any] = lambda _: None, *, connections: int
-    ) -> None:
+    def __init__(self, until: Deadline, *, connections: int) -> None:
         self._until = until
-        self._outcome = outcome
         self._connections = connections
         self._lock = Lock()
         self._sessions: dict[float, Any] = {}
@@ -104,9 +100,6 @@ class HurriedCalls:
         """Answer a request, or leave it to botocore, which does so when there is time. It is called for each attempt of
         a call; what it raises is not retried, unless botocore would.
         """
-        outcome = self._outcome(request)
-        if outcome is not None:
-            return outcome
         read_s = self._until.read_s()
         return None if read_s is None else self._session(read_s).send(request)
 
