@@ -22,7 +22,7 @@ def call(method: str, path: str, body: object = None) -> Any:
     content = None if body is None else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {given['token']}", "Content-Type": "application/json"}
     request = urllib.request.Request(given["hub"] + path, content, headers, method=method)
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.loads(answer.read() or b"{}")
 
 
@@ -40,10 +40,11 @@ for url in (source["ingestUrl"], f"{given['hub']}{queues}/webhook?oauth={given['
         client.send(events)
         client.send(events[0])
 
-deadline = time.monotonic() + 30
+deadline = time.monotonic() + 120
 listed: list[Any] = []
 while len(listed) < len(events) and time.monotonic() < deadline:
     listed = call("GET", f"/api/v1/app/{source['id']}/msg")["data"]
+    time.sleep(0.2)
 reserved = call("POST", f"{queues}/reservations", {"n": 10})["messages"]
 bodies = [json.loads(each["body"]) for each in reserved]
 

@@ -194,9 +194,11 @@ class ProjectClient:
 
 
 def until(look: Callable[[], Found | None], seconds: float, missed: Callable[[], str]) -> Found:
-    """Call ``look`` until it returns something; fails with the text of ``missed`` if that takes too long."""
+    """Call ``look`` until it returns something that is not empty or false; fails with the text of ``missed`` if that
+    takes too long.
+    """
     deadline, pause = time.monotonic() + seconds, SOONEST_S
-    while (found := look()) is None:
+    while not (found := look()):
         assert time.monotonic() < deadline, missed()
         time.sleep(pause)
         pause = min(1.3 * pause, LATEST_S)

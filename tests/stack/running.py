@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,17 @@ __all__ = ["RunningStack", "free_port", "prepared"]
 
 _RUNS_S = 0.02
 """How long a function's processes run between two stops when they are slowed."""
+_PORTS = range(20_000, 32_000)
+"""Below those that a system gives to outgoing connections, one of which might have the port of a stack that is down."""
 
 
 def free_port() -> int:
-    """A port on loopback that is free now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port on loopback that is free now, and that no outgoing connection gets."""
+    while True:
+        port = _PORTS[secrets.randbelow(len(_PORTS))]
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
 
 
 def prepared(home: Path) -> Place:

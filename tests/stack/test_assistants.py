@@ -77,7 +77,7 @@ def scene(stack: RunningStack) -> Iterator[Scene]:
         payload = {"eventType": "order.paid", "payload": {"secret": SECRET}}
         message = ask("POST", f"/app/{app}/msg", payload)["id"]
         path = f"/app/{app}/attempt/endpoint/{endpoint}"
-        [attempt, *_] = until(lambda: ask("GET", path)["data"] or None, 60, lambda: "no attempt is listed")
+        [attempt, *_] = until(lambda: ask("GET", path)["data"], 120, lambda: "no attempt is listed")
         portal = ask("POST", f"/auth/app-portal-access/{app}", {})["token"]
         yield Scene(f"{stack.base_url}/mcp", project.token, portal, app, endpoint, message, attempt["id"])
 

@@ -30,7 +30,8 @@ def test_it_shows_what_every_subscriber_got_and_what_is_in_the_error_queue(stack
     assert int(cells["flaky"][3]) > 18
     for name in ("flaky", "later"):
         assert int(cells[name][2].split()[0]) + int(cells[name][4]) >= 18
-    assert cells["dead"][2:] == ["0 of 18", str(18 * 3), "18"]
+    assert (cells["dead"][2], cells["dead"][4]) == ("0 of 18", "18")
+    assert int(cells["dead"][3]) >= 18 * 3
     assert re.search(r"The error queue demo-\w+-errors holds", text)
     assert "byte for byte" in text
 

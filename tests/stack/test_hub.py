@@ -19,8 +19,10 @@ from tests.stack.side_by_side import SideBySide
 
 pytestmark = pytest.mark.stack
 
-WAIT_S = 90.0
+WAIT_S = 180.0
 """How long something may take while everything runs on two processors, seconds."""
+EARLY_S = 0.1
+"""How far the clocks of test and hub may differ, seconds."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,9 @@ def test_an_order_flows_through_an_integration(shop: Shop) -> None:
     first = shop.push("order:new", number=number)
     copies = shop.copies(first, ["completed", "completed"])
     shop.copies(shop.push("order:new", number=number), ["completed"])
-    # Then the synchronous service got it once, with the parameter inside
-    [imported] = shop.endpoint.of("/import", number=number)
+    # Then the synchronous service got it, as one message, with the parameter inside
+    imported, *repeated = shop.endpoint.of("/import", number=number)
+    assert all(each.body == imported.body for each in repeated)
     assert imported.headers["content-type"] == "application/json"
     assert imported.body == {
         "message": "order:new",
@@ -150,14 +153,23 @@ def test_an_order_flows_through_an_integration(shop: Shop) -> None:
         payload = {key: value for key, value in poll.body["payload"].items() if key != "parameters"}
         assert {**poll.body, "payload": payload} == {**post.body, "payload": {"number": number}}
         assert poll.headers["x-augury-token"] == TOKEN
-    assert all(later.at - earlier.at >= 2 for earlier, later in pairwise([post, *of_first]))
+    assert all(later.at - earlier.at >= 2 - EARLY_S for earlier, later in pairwise([post, *of_first]))
     # And what their answers asked for happened once
     shop.of_type("order:imported", 1)
-    [parameter] = [each for each in shop.get("/parameters") if each["name"] == "acme.last_order"]
+    [parameter] = until(
+        lambda: [each for each in shop.get("/parameters") if each["name"] == "acme.last_order"],
+        WAIT_S,
+        lambda: "the parameter is not there",
+    )
     assert parameter["value"] == number
-    [note] = [each for each in shop.get("/notifications.json") if each["subject"] == f"Imported {number}"]
+    [note] = until(
+        lambda: [each for each in shop.get("/notifications.json") if each["subject"] == f"Imported {number}"],
+        WAIT_S,
+        lambda: "the notification is not there",
+    )
     assert (note["occurrences"], note["origin"]) == (1, "acme.import")
-    assert {"order:new", "order:imported", "notification:info"} <= set(shop.get("/available_messages"))
+    known = {"order:new", "order:imported", "notification:info"}
+    until(lambda: known <= set(shop.get("/available_messages")), WAIT_S, lambda: str(shop.get("/available_messages")))
 
 
 @scenarios.test
@@ -175,8 +187,8 @@ def test_a_failing_endpoint_is_shown_backs_off_and_gets_the_message_in_the_end(s
     shop.copies(incoming, ["completed"])
     tries = shop.endpoint.of("/flaky")
     gaps = [later.at - earlier.at for earlier, later in pairwise(tries)]
-    assert gaps[0] >= 2
-    assert all(gap >= 4 - 0.1 for gap in gaps[1:])
+    assert gaps[0] >= 2 - EARLY_S
+    assert all(gap >= 4 - EARLY_S for gap in gaps[1:])
     assert {each.body["payload"]["größe"] for each in tries} == {"☃"}
     assert len({each.body["message_id"] for each in tries}) == 1
 
@@ -194,21 +206,21 @@ def test_the_egress_guard_holds_for_polls(shop: Shop) -> None:
     [parked] = shop.copies(shop.push("hostile:inside"), ["parked"])
     assert parked["last_answer"]["polled"] == "http://10.255.255.1/latest"
     assert parked["last_answer"]["error"] == "refused_by_guard"
-    assert len(shop.endpoint.of("/hostile/inside")) == 1
+    assert len({each.body["message_id"] for each in shop.endpoint.of("/hostile/inside")}) == 1
 
 
 @scenarios.test
 def test_a_scheduler_ticks(shop: Shop) -> None:
     shop.map("acme:poll", "/take")
+    before = time.monotonic()
     made = shop.call("POST", "/schedulers", {"scheduler": {"count": 1, "interval": "minutes", "key": "acme:poll"}})
     assert made.status_code == 201, made.text
-    pushed = time.monotonic()
     until(
         lambda: [each for each in shop.endpoint.of("/take") if each.body["message"] == "acme:poll"] or None,
         200,
         lambda: "no tick",
     )
-    assert time.monotonic() - pushed > 50
+    assert time.monotonic() - before > 50
     assert shop.call("DELETE", f"/schedulers/{made.json()['id']}").status_code == 200
 
 

@@ -54,7 +54,7 @@ def pushes(project: ProjectClient, queue: str, endpoint: Endpoint) -> None:
     """A message posted to a push queue arrives."""
     body = unique("body")
     project.post(queue, body)
-    until(lambda: body in {each.body.decode() for each in endpoint.pushes} or None, 60, lambda: f"{body} not pushed")
+    until(lambda: body in {each.body.decode() for each in endpoint.pushes} or None, 120, lambda: f"{body} not pushed")
 
 
 Check = Callable[[], None]
@@ -77,14 +77,14 @@ def of_schedule(own: RunningStack, endpoint: Endpoint) -> Check:
         pages = tables.get_paginator("scan").paginate(TableName=own.outputs["ScheduleTableName"])
         return any(message_id in str(each) for page in pages for each in page["Items"]) or None
 
-    until(waits, 60, lambda: "no entry of the schedule")
+    until(waits, 120, lambda: "no entry of the schedule")
 
     def check() -> None:
         # The runbook's step for a schedule that was made anew
         payload = json.dumps({"everything": True}).encode()
         answer = own.aws.functions().invoke(FunctionName=own.outputs["SweepFunctionName"], Payload=payload)
         assert "FunctionError" not in answer, answer["Payload"].read()
-        until(waits, 60, lambda: "sweep did not enter what waits")
+        until(waits, 120, lambda: "sweep did not enter what waits")
 
     return check
 
@@ -102,7 +102,7 @@ def of_pull(own: RunningStack, endpoint: Endpoint) -> Check:
             found.update(each["body"] for each in project.reserve(queue, delete=True))
             return found == {"before", "after"} or None
 
-        until(reserved, 60, lambda: f"there are {found}")
+        until(reserved, 120, lambda: f"there are {found}")
         # And the new stream is read
         later = unique("later")
         project.make_queue(later, type="pull")
@@ -111,7 +111,7 @@ def of_pull(own: RunningStack, endpoint: Endpoint) -> Check:
         def recorded() -> bool | None:
             return any(each["queue"] == later for each in records_of(own, project.project_id)) or None
 
-        until(recorded, 90, lambda: "no records of the new stream")
+        until(recorded, 180, lambda: "no records of the new stream")
 
     return check
 
@@ -129,7 +129,7 @@ def of_hub(own: RunningStack, endpoint: Endpoint) -> Check:
     def check() -> None:
         before = len(endpoint.pushes)
         assert call("POST", "/messages", {"message": "order:new", "payload": {}}).status_code == 201
-        until(lambda: len(endpoint.pushes) > before or None, 60, lambda: "the mapping's message was not sent")
+        until(lambda: len(endpoint.pushes) > before or None, 120, lambda: "the mapping's message was not sent")
 
     return check
 
@@ -150,7 +150,7 @@ def of_webhooks(own: RunningStack, endpoint: Endpoint) -> Check:
     def check() -> None:
         before = len(endpoint.pushes)
         call(f"/{app}/msg/", {"eventType": "order.made", "payload": {"n": 1}})
-        until(lambda: len(endpoint.pushes) > before or None, 60, lambda: "the endpoint got no message")
+        until(lambda: len(endpoint.pushes) > before or None, 120, lambda: "the endpoint got no message")
 
     return check
 

@@ -19,7 +19,7 @@ import pytest
 from c8y_api import CumulocityApi, UnauthorizedError
 from c8y_api.model import Subscription
 from c8y_tk.notification2 import AsyncListener, Listener, QueueListener
-from tests.stack.notification_tenant import Tenant
+from tests.stack.notification_tenant import Stored, Tenant
 from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
@@ -38,7 +38,7 @@ def c8y(tenant: Tenant) -> Any:
     return CumulocityApi(tenant.base_url, tenant.project_id, "tester", tenant.project_token)
 
 
-def eventually(condition: Callable[[], object], seconds: float = 60.0) -> None:
+def eventually(condition: Callable[[], object], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "not in time"
@@ -62,7 +62,7 @@ class Listening:
         if message.json["n"] in self.fails_on:
             raise ValueError("the callback fails")
 
-    async def until(self, count: int, seconds: float = 60.0) -> list[int]:
+    async def until(self, count: int, seconds: float = 120.0) -> list[int]:
         deadline = time.monotonic() + seconds
         while len(self.messages) < count:
             assert time.monotonic() < deadline, f"only {numbers(self.messages)}"
@@ -202,14 +202,16 @@ def test_a_callback_that_fails_is_not_acknowledged_and_one_that_acknowledges_doe
     asyncio.run(play())
 
 
-def test_a_listener_reconnects_when_its_connection_is_cut(c8y: Any, tenant: Tenant) -> None:
+def test_a_listener_reconnects_when_its_connection_is_cut(c8y: Any, tenant: Tenant, stack: RunningStack) -> None:
     tenant.subscribe(TOPIC)
 
     async def play() -> None:
         async with listening(c8y) as here:
             await in_thread(tenant.publish, 0)
             await here.until(1)
-            await asyncio.sleep(0.3)
+            stored = Stored(stack, tenant)
+            [connection] = stored.connected("app")
+            await in_thread(eventually, lambda: stored.acknowledged(connection) == 1)
             here.listener._connection.transport.abort()
             await in_thread(tenant.publish, 1)
             assert await here.until(2) == [0, 1]
@@ -298,7 +300,7 @@ def test_shared_listeners_divide_the_work_and_unsubscribe_once(c8y: Any, tenant:
             await asyncio.wait_for(each.listener._is_connected.wait(), 60)
         for number in range(30):
             await in_thread(lambda number=number: tenant.publish(number, source=f"s{number}"))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while sum(len(each.messages) for each in listeners) < 30:
             assert time.monotonic() < deadline
             await asyncio.sleep(0.05)
@@ -332,9 +334,12 @@ def test_unsubscribing_in_band_and_the_subscriber_that_reconnects_starts_anew(c8
         async with listening(c8y, auto_ack=False) as here:
             await in_thread(tenant.publish, 0)
             await here.until(1)
+            first = here.listener._connection
             await here.listener.send("unsubscribe_subscriber")
-            await asyncio.sleep(1.5)
-            await asyncio.wait_for(here.listener._is_connected.wait(), 60)
+            # (by the hub, as it has read that)
+            await asyncio.wait_for(first.wait_closed(), 90)
+            await in_thread(eventually, lambda: here.listener._connection not in (None, first), 90)
+            await asyncio.wait_for(here.listener._is_connected.wait(), 90)
             await in_thread(tenant.publish, 1)
             assert await here.until(2) == [0, 1]
 

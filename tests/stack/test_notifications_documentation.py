@@ -31,7 +31,7 @@ def test_the_first_steps_do_what_the_page_says(stack: RunningStack, tmp_path: Pa
 
     def run(*command: str, script: str) -> str:
         done = subprocess.run(
-            command, input=script, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+            command, input=script, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

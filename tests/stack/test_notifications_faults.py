@@ -9,7 +9,8 @@ import asyncio
 import time
 
 import pytest
-from tests.stack.notification_tenant import Frame, Tenant, frame, nothing_more, receive
+from tests.stack.notification_tenant import Frame, Stored, Tenant, frame, nothing_more, receive
+from tests.stack.project import until
 from tests.stack.running import RunningStack
 from websockets.asyncio.client import ClientConnection
 
@@ -37,6 +38,17 @@ async def receive_distinct(
     return received
 
 
+async def noted(stack: RunningStack, tenant: Tenant, count: int) -> None:
+    """Wait until this many acknowledgements of the consumer are noted."""
+    stored = Stored(stack, tenant)
+
+    def enough() -> bool:
+        [here] = stored.connected("app")
+        return stored.acknowledged(here) >= count
+
+    await asyncio.to_thread(until, enough, 120, lambda: "acknowledgements are not noted")
+
+
 @pytest.mark.slow
 def test_a_sender_killed_while_it_sends_loses_nothing_and_keeps_the_order(tenant: Tenant, stack: RunningStack) -> None:
     async def play() -> None:
@@ -44,6 +56,7 @@ def test_a_sender_killed_while_it_sends_loses_nothing_and_keeps_the_order(tenant
         async with await tenant.connect(tenant.token(), max_queue=None, ping_timeout=None) as consumer:
             tenant.publish(0)
             await receive(consumer, 1, acknowledge=True)
+            await noted(stack, tenant, 1)
             publishing = loop.run_in_executor(None, lambda: tenant.publish(*range(1, 201)))
             first = await receive(consumer, 20)
             # When its process dies in the middle
@@ -67,7 +80,7 @@ def test_what_was_acknowledged_before_a_sender_died_does_not_come_again(tenant: 
             frames = await receive(consumer, 100)
             for each in frames[:50]:
                 await consumer.send(each.ack_id)
-            await asyncio.sleep(2.0)
+            await noted(stack, tenant, 50)
             stack.kill_function_workers("notify")
         async with await tenant.connect(token) as again:
             rest = await receive_distinct(again, 50)
@@ -119,7 +132,7 @@ def test_a_socket_that_dies_in_mid_window_frees_its_subscriber_for_the_next_one(
     asyncio.run(play())
 
 
-def test_an_acknowledgement_may_come_late_on_the_next_connection(tenant: Tenant) -> None:
+def test_an_acknowledgement_may_come_late_on_the_next_connection(tenant: Tenant, stack: RunningStack) -> None:
     async def play() -> None:
         token = tenant.token()
         consumer = await tenant.connect(token)
@@ -129,7 +142,7 @@ def test_an_acknowledgement_may_come_late_on_the_next_connection(tenant: Tenant)
         async with await tenant.connect(token) as again:
             assert [each.n for each in await receive(again, 2)] == [0, 1]
             await again.send(frames[0].ack_id)
-            await asyncio.sleep(0.5)
+            await noted(stack, tenant, 1)
         async with await tenant.connect(token) as last:
             assert [each.n for each in await receive(last, 1)] == [1]
             assert await nothing_more(last)

@@ -8,7 +8,7 @@ import os
 
 import pytest
 import websockets
-from tests.stack.notification_tenant import Tenant, receive
+from tests.stack.notification_tenant import SECONDS, Tenant, receive
 from tests.stack.running import RunningStack
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -107,7 +107,7 @@ def test_odd_handshakes_are_refused(tenant: Tenant, query: str) -> None:
     async def play() -> None:
         url = f"{tenant.base_url.replace('http', 'ws', 1)}/notification2/consumer/{query}"
         with pytest.raises(InvalidStatus) as refused:
-            await websockets.connect(url)
+            await websockets.connect(url, open_timeout=SECONDS)
         # 422 for a query that cannot be read.
         assert refused.value.response.status_code in (400, 401, 422)
 
@@ -120,7 +120,7 @@ def test_a_consumer_has_any_name_that_is_not_blank(tenant: Tenant) -> None:
         for query in ("consumer=", "consumer=%20", "consumer=a&consumer=b", "consumer=" + "a" * 256):
             url = f"{tenant.base_url.replace('http', 'ws', 1)}/notification2/consumer/?token={token}&{query}"
             with pytest.raises(InvalidStatus) as refused:
-                await websockets.connect(url)
+                await websockets.connect(url, open_timeout=SECONDS)
             assert refused.value.response.status_code == 422
         for name in ("app1", "a" * 255, "%C3%BC%00", "%F0%9F%9B%B0"):
             async with await tenant.connect(tenant.token(), name) as consumer:

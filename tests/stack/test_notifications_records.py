@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.stack.delivery_report import records_of
-from tests.stack.notification_tenant import Frame, Stored, Tenant, receive
+from tests.stack.notification_tenant import SECONDS, Frame, Stored, Tenant, receive
 from tests.stack.project import until
 from tests.stack.running import RunningStack
 from websockets.asyncio.client import ClientConnection
@@ -128,7 +128,7 @@ class Story:
         """Two consumers share the notifications; only one of them acknowledges."""
         takers = [asyncio.create_task(alpha.recv()), asyncio.create_task(beta.recv())]
         for _ in range(count):
-            await asyncio.wait(takers, timeout=30, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(takers, timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED)
             for place, connection in enumerate((alpha, beta)):
                 if takers[place].done():
                     text = takers[place].result()
@@ -164,7 +164,7 @@ def told(stack: RunningStack, tenant: Tenant) -> Told:
     def recorded() -> Counter[str]:
         return Counter(each["kind"] for each in records_of(stack, tenant.project_id))
 
-    until(lambda: recorded() == expected or None, 90, lambda: f"{recorded()}, expected {expected}")
+    until(lambda: recorded() == expected, 180, lambda: f"{recorded()}, expected {expected}")
     return told
 
 

@@ -77,6 +77,7 @@ def test_operators_act_under_the_stacks_role_and_changes_are_in_the_audit_trail(
         client.post("operated", "hello")
         endpoint.wait(1)
     # Then all changes are in the trail, by whom, and no message is
+    # (each entry is written before its change is answered)
     changes = pushhub(own, "audit", project)
     by_operators = [each for each in changes if each["by"]["kind"] == "operator"]
     assert [each["action"] for each in by_operators] == [

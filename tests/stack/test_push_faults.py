@@ -18,7 +18,7 @@ from itertools import cycle
 import pytest
 import requests
 from tests.hostile import Peer
-from tests.stack.endpoints import Push, Recorder, slowly
+from tests.stack.endpoints import Endpoint, Push, Recorder, slowly
 from tests.stack.project import DELAY_S, ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
@@ -44,19 +44,26 @@ def hasty(stack: RunningStack) -> Iterator[RunningStack]:
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": attributes["VisibilityTimeout"]})
 
 
+def times(endpoint: Endpoint, message_id: str) -> int:
+    """How often a message has come."""
+    return sum(push.message_id == message_id for push in list(endpoint.pushes))
+
+
 def test_attempts_under_way_when_the_push_function_is_killed(hasty: RunningStack, recorder: Recorder) -> None:
     # Given messages on their way to a quick subscriber and to a slow one
     project, queue = ProjectClient.default(hasty), unique("killed")
     quick, slow = recorder.endpoint(), recorder.endpoint(slowly(1.5))
     project.make_push(queue, quick, slow, retries=2)
     ids = project.post(queue, *(f"message {number}" for number in range(15)))
-    recorded: set[tuple[str, str]] = set()
+    recorded: dict[tuple[str, str], int] = {}
     for _ in range(2):
         # (what a killed run had in hand is hidden for a minute)
         slow.wait(len(slow.pushes) + 1, seconds=120)
         for message_id in random.sample(ids, 5):
-            statuses = project.statuses(queue, message_id)
-            recorded |= {(message_id, each["url"]) for each in statuses if each.get("status_code") == 200}
+            for status, endpoint in zip(project.statuses(queue, message_id), (quick, slow), strict=True):
+                if status.get("status_code") == 200:
+                    # (what was killed before it was recorded has come more often)
+                    recorded[message_id, endpoint.url] = times(endpoint, message_id)
         # When every process of the push function is killed during attempts, twice
         # (on a busy machine the next run's process may not have started yet)
         until(lambda: hasty.kill_function_workers("push") or None, 60, lambda: "no process of push")
@@ -68,7 +75,7 @@ def test_attempts_under_way_when_the_push_function_is_killed(hasty: RunningStack
         came = Counter(push.message_id for push in endpoint.pushes)
         assert came.keys() == set(ids)
         # And attempts recorded before a kill were not repeated
-        assert all(came[message_id] == 1 for message_id, url in recorded if url == endpoint.url)
+        assert all(came[message_id] == count for (message_id, url), count in recorded.items() if url == endpoint.url)
     assert {push.message_id: push.body for push in slow.pushes} == {
         message_id: f"message {number}".encode() for number, message_id in enumerate(ids)
     }
@@ -123,9 +130,9 @@ def test_functions_killed_in_turn_lose_nothing_that_was_accepted(hasty: RunningS
             while True:
                 try:
                     answer = project.call("POST", f"/queues/{queue}/messages", {"messages": [{"body": body}]})
-                except requests.ConnectionError:
+                except requests.RequestException:
                     continue
-                assert answer.status_code in (201, 500), answer.text
+                assert answer.status_code in (201, 500, 503), answer.text
                 if answer.status_code == 201:
                     accepted[answer.json()["ids"][0]] = body
                     break

@@ -25,7 +25,7 @@ from tests.stack.side_by_side import SCENARIO_SECONDS, SideBySide
 
 pytestmark = pytest.mark.stack
 
-UNHURRIED_S = 20
+UNHURRIED_S = 40
 """A ``retries_delay`` for subscribers that acknowledge: calls to the hub take seconds on a machine that is busy."""
 EARLY_S = 0.05
 """How far the clocks of test and hub may differ, seconds."""
@@ -56,17 +56,16 @@ def warm_up(project: ProjectClient, recorder: Recorder) -> None:
     queue, endpoint = unique("warm"), recorder.endpoint(slowly(1.0, 500))
     project.make_push(queue, *(f"{endpoint.url}?{number}" for number in range(30)), retries=1)
     [message_id] = project.post(queue, "x")
-    project.wait_codes(queue, message_id, [500] * 30, [2] * 30, seconds=90)
+    project.wait_codes(queue, message_id, [500] * 30, [2] * 30, seconds=SCENARIO_SECONDS)
 
 
-def gaps(pushes: list[Push]) -> list[float]:
-    """Seconds from each answer to the next push."""
-    return [after.at - before.answered_at for before, after in pairwise(pushes)]
+def assert_spaced(pushes: list[Push], answered_after_s: float = 0.0) -> None:
+    """See that each push comes so long after the one before was answered, which takes at least that long.
 
-
-def assert_spaced(pushes: list[Push]) -> None:
-    for gap in gaps(pushes):
-        assert gap >= DELAY_S - EARLY_S
+    (When the answer was sent is known too late on a busy machine: its thread may wait for a processor after that.)
+    """
+    for before, after in pairwise(pushes):
+        assert after.at - before.at >= answered_after_s + DELAY_S - EARLY_S
 
 
 def no_more_than(endpoint: Endpoint, count: int, seconds: float = DELAY_S + 3.0) -> None:
@@ -129,8 +128,7 @@ def test_multicast_retries_only_who_failed(stage: Stage) -> None:
     assert "refused" in final[3]["msg"]
     # And tries are spaced from the end of one to the beginning of the next
     assert_spaced(flaky.wait(3))
-    assert_spaced(dead.wait(3))
-    assert min(after.at - before.at for before, after in pairwise(dead.pushes)) >= DELAY_S + 1 - EARLY_S
+    assert_spaced(dead.wait(3), answered_after_s=1.0)
     # And each try has a reservation of its own, for the same message
     assert len({push.reservation["reservation_id"] for push in dead.pushes}) == 3
     assert {push.message_id for push in [*healthy.pushes, *flaky.pushes, *dead.pushes]} == {message_id}
@@ -153,7 +151,7 @@ def test_unicast_asks_the_next_at_once_and_all_of_them_are_one_try(stage: Stage)
     # Then each is asked in the first round, and rounds are spaced
     first_round = sorted((endpoint.pushes[0] for endpoint in endpoints), key=lambda push: push.at)
     second_round = [push for endpoint in endpoints for push in endpoint.pushes[1:]]
-    assert min(push.at for push in second_round) - first_round[-1].answered_at >= DELAY_S - EARLY_S
+    assert min(push.at for push in second_round) - first_round[-1].at >= DELAY_S - EARLY_S
     # And after the success nobody else is asked
     stage.project.wait_codes(queue, message_id, [500, 501, 200])
     before = [len(endpoint.pushes) for endpoint in endpoints]
@@ -194,6 +192,7 @@ def test_acknowledging_after_a_202(stage: Stage) -> None:
 def test_acknowledging_while_the_push_is_open(stage: Stage) -> None:
     # Given subscribers that acknowledge before they answer, whatever they answer then
     answers: list[requests.Response] = []
+    # (and have time to, before they are given up)
     endpoints = [
         stage.recorder.endpoint(acknowledging(202, answers, pause=0.5)),
         stage.recorder.endpoint(acknowledging(202, answers, by_url=True)),
@@ -201,12 +200,13 @@ def test_acknowledging_while_the_push_is_open(stage: Stage) -> None:
         stage.recorder.endpoint(acknowledging(500, answers)),
     ]
     queue = unique("early")
-    stage.project.make_push(queue, *endpoints, retries=2, retries_delay=UNHURRIED_S)
+    subscribers = [{"name": f"s{place}", "url": each.url, "timeout": 60} for place, each in enumerate(endpoints)]
+    stage.project.make_push(queue, *subscribers, retries=2, retries_delay=UNHURRIED_S)
     [message_id] = stage.project.post(queue, "x")
     # Then all are settled after one push
     for endpoint in endpoints:
         endpoint.wait()
-    until(lambda: len(answers) == 4 or None, 30, lambda: f"{answers}")
+    until(lambda: len(answers) == 4, 120, lambda: f"{answers}")
     no_more_than(endpoints[0], 1, seconds=UNHURRIED_S + 1)
     assert [answer.status_code for answer in answers] == [200] * 4
     assert [len(endpoint.pushes) for endpoint in endpoints] == [1] * 4
@@ -262,22 +262,22 @@ def test_error_queue_of_a_multicast_queue(stage: Stage) -> None:
 @scenarios.test
 def test_timeouts_of_subscribers(stage: Stage) -> None:
     # Given slow subscribers: one with too short a timeout, one with the default 10 s, one with a longer one
-    impatient = stage.recorder.endpoint(slowly(2.5))
-    standard = stage.recorder.endpoint(slowly(11.5))
+    impatient = stage.recorder.endpoint(slowly(10.0))
+    standard = stage.recorder.endpoint(slowly(25.0))
     patient = stage.recorder.endpoint(slowly(11.0))
     queue = unique("timeouts")
     stage.project.make_push(
         queue,
         {"name": "impatient", "url": impatient.url, "timeout": 1},
         {"name": "standard", "url": standard.url},
-        {"name": "patient", "url": patient.url, "timeout": 20},
+        {"name": "patient", "url": patient.url, "timeout": 60},
         retries=0,
     )
     [message_id] = stage.project.post(queue, "x")
     # Then only the last is delivered to, and the others are recorded as failures without a code
     final = stage.project.wait_codes(queue, message_id, [0, 0, 200], [1, 1, 1])
     assert [each["msg"] for each in final[:2]] == [f"No complete answer within {seconds} s" for seconds in (1, 10)]
-    assert stage.project.info(queue)["push"]["subscribers"][2]["timeout"] == 20
+    assert stage.project.info(queue)["push"]["subscribers"][2]["timeout"] == 60
 
 
 @scenarios.test

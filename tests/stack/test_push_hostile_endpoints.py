@@ -16,7 +16,8 @@ from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
 
-TIMEOUT_S = 2
+TIMEOUT_S = 8
+"""Sixty endpoints answer at once, on a machine that may be busy."""
 TIMED_OUT = f"No complete answer within {TIMEOUT_S} s"
 MALFORMED = "The answer is not valid HTTP/1.1"
 TOO_LARGE = "The answer's head or framing is too large"
@@ -113,7 +114,7 @@ def aftermath(stack: RunningStack, tmp_path_factory: pytest.TempPathFactory) -> 
         project.make_push(queue, *subscribers, {"name": "quick", "url": quick.url}, retries=0)
         [message_id] = project.post(queue, "x" * 100)
         quick.wait()
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 240
         statuses = project.statuses(queue, message_id)
         while any("status_code" not in each for each in statuses) and time.monotonic() < deadline:
             time.sleep(0.5)

@@ -42,11 +42,11 @@ def posted_after(project: ProjectClient, queue: str, change: Callable[[], object
     with ThreadPoolExecutor() as pool:
         producers = [pool.submit(produce, producer) for producer in range(3)]
         try:
-            until(lambda: len(began) > 10 or None, 30, lambda: f"{len(began)} posts began")
+            until(lambda: len(began) > 10, 120, lambda: f"{len(began)} posts began")
             change()
             answered = time.monotonic()
             enough_after = len(began) + 10
-            until(lambda: len(began) > enough_after or None, 60, lambda: f"{len(began)} of {enough_after} posts began")
+            until(lambda: len(began) > enough_after, 120, lambda: f"{len(began)} of {enough_after} posts began")
         finally:
             enough.set()
         for each in producers:

@@ -12,7 +12,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -34,9 +33,9 @@ from local import stack as local_stack
 
 pytestmark = pytest.mark.stack
 
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 """How long something may take on a busy machine, seconds."""
-UNHURRIED_S = 9
+UNHURRIED_S = 20
 """A ``retries_delay`` for subscribers that acknowledge: calls to the hub take a second or two on a busy machine."""
 
 
@@ -79,8 +78,14 @@ def what_is_stored(world: World) -> Iterator[None]:
     assert [message["body"] for message in reserved] == bodies
     own_queues = f"{stack.base_url}/3/projects/{second.project_id}/queues"
     assert requests.get(own_queues, params={"oauth": second.token}, timeout=40).status_code == 200
-    waiting = stack.aws.sqs().receive_message(QueueUrl=stack.outputs["PushDeadLettersUrl"])["Messages"]
-    assert "waits" in [message["Body"] for message in waiting]
+    sqs, url = stack.aws.sqs(), stack.outputs["PushDeadLettersUrl"]
+
+    def waits() -> bool:
+        # (other tests may have left something in that queue)
+        received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=60)
+        return "waits" in [message["Body"] for message in received.get("Messages", ())]
+
+    until(waits, PATIENCE_S, lambda: "what waited is gone")
 
 
 def records_of_streams(world: World) -> Iterator[None]:
@@ -134,12 +139,14 @@ def pushes_between_two_tries(world: World) -> Iterator[None]:
     assert project.message(queue, message_id)["body"] == "½ x"
     # And nothing more comes until what is accepted now, for longer than a subscriber waits for its next try, is there
     project.post(delayed, "last", delay=UNHURRIED_S + 1)
-    late.wait(2, seconds=PATIENCE_S)
-    assert [len(each.pushes) for each in (healthy, dead, acknowledged, late)] == [1, 4, 1, 2]
+    until(lambda: late.pushes[-1].body == b"last", PATIENCE_S, lambda: "the last message did not come")
+    assert [len(each.pushes) for each in (healthy, acknowledged)] == [1, 1]
     # (a push whose answer the stop did not wait for is made again without counting)
     tries = project.tries(queue, message_id)
     assert len(flaky.pushes) - tries[1] in (0, 1)
     assert len(reserved.pushes) - tries[3] in (0, 1)
+    assert len(dead.pushes) - 4 in (0, 1)
+    assert len(late.pushes) - 2 in (0, 1)
     assert project.total(errors) == 1
 
 
@@ -168,12 +175,19 @@ def polls_of_services(world: World) -> Iterator[None]:
     shop.map("order:new", "/later")
     number = unique("R")
     message_id = shop.push("order:new", number=number)
-    until(lambda: endpoint.of("/later", number=number) or None, PATIENCE_S, lambda: "it was not posted")
+
+    # (and the hub has read that it has)
+    def accepted() -> bool:
+        [copy] = shop.message(message_id)["children"] or [{}]
+        return bool(endpoint.of("/later", number=number)) and bool(copy and shop.message(copy["id"]).get("last_answer"))
+
+    until(accepted, PATIENCE_S, lambda: f"it was not posted: {shop.message(message_id)}")
     yield
     # Then it is polled to the end, and was posted once
     shop.copies(message_id, ["completed"])
     assert len(endpoint.of("/later", number=number)) == 1
-    assert len(endpoint.of(f"/status/{number}")) == 2
+    # (a poll whose answer the stop did not wait for is made again)
+    assert len(endpoint.of(f"/status/{number}")) in (2, 3)
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -219,14 +233,15 @@ def test_a_killed_emulator_has_lost_nothing_that_was_accepted_and_delivers_it(st
     # Given a push queue, a message whose delivery waits for its next attempt, and a snapshot
     subscribers = [{"name": "elsewhere", "url": "ironmq:///late"}]
     push = {"subscribers": subscribers, "retries": 0, "retries_delay": 3}
-    stack.call("PUT", "/queues/waits", json={"queue": {"type": "multicast", "push": push}})
-    posted = [{"body": f"kept {number}"} for number in range(5)]
-    stack.call("POST", "/queues/waits/messages", json={"messages": posted})
-    stack.call("POST", "/queues/pulled/messages", json={"messages": [{"body": "kept"}]})
+    project = ProjectClient.default(stack)
+    project.take("PUT", "/queues/waits", {"queue": {"type": "multicast", "push": push}})
+    posted = [f"kept {number}" for number in range(5)]
+    project.post("waits", *posted)
+    project.post("pulled", "kept")
     assert emulator.save(stack.place) == ""
-    stack.call("POST", "/queues/pulled/messages", json={"messages": [{"body": "accepted after that"}]})
-    later = [{"body": f"later {number}"} for number in range(5)]
-    stack.call("POST", "/queues/waits/messages", json={"messages": later})
+    project.post("pulled", "accepted after that")
+    later = [f"later {number}" for number in range(5)]
+    project.post("waits", *later)
     # When the emulator is killed
     pid = emulator.daemon(stack.place).pid()
     assert pid is not None
@@ -241,15 +256,16 @@ def test_a_killed_emulator_has_lost_nothing_that_was_accepted_and_delivers_it(st
     # And it says so when it is brought up, and nothing is lost, least of all the token
     assert stack.token == token
     assert any("NOTE: the emulator ended without saving" in line for line in stack.said)
-    pulled = stack.call("POST", "/queues/pulled/reservations", json={"n": 10}).json()["messages"]
-    assert [message["body"] for message in pulled] == ["kept", "accepted after that"]
+    assert [message["body"] for message in project.reserve("pulled", n=10)] == ["kept", "accepted after that"]
     # And what had been accepted is delivered, perhaps once more
     reached: set[str] = set()
-    deadline = time.monotonic() + PATIENCE_S
-    while len(reached) < 10 and time.monotonic() < deadline:
-        answer = stack.call("POST", "/queues/late/reservations", json={"n": 100, "timeout": 300, "wait": 2})
-        reached |= {message["body"] for message in answer.json().get("messages", [])}
-    assert reached == {message["body"] for message in [*posted, *later]}
+
+    def all_reached() -> bool:
+        reached.update(message["body"] for message in project.reserve("late", timeout=3600))
+        return len(reached) >= 10
+
+    until(all_reached, PATIENCE_S, lambda: f"only {reached} arrived")
+    assert reached == {*posted, *later}
 
 
 @contextlib.contextmanager
@@ -272,7 +288,7 @@ def listening() -> Iterator[tuple[int, list[bytes]]]:
 
 def test_a_stack_is_stopped_when_all_is_saved_and_brought_up_where_its_work_is_delivered(stack: RunningStack) -> None:
     # Given a message that no snapshot has, and a disk that takes no snapshot
-    stack.call("POST", "/queues/unsaved/messages", json={"messages": [{"body": "unsaved"}]})
+    ProjectClient.default(stack).post("unsaved", "unsaved")
     root = stack.place.state / "emulator"
     root.rename(root.with_name("away"))
     root.write_text("no folder")
@@ -281,8 +297,9 @@ def test_a_stack_is_stopped_when_all_is_saved_and_brought_up_where_its_work_is_d
         stack.down()
     stack.up()
     # And its look at itself names the problem
-    (problem,) = local_stack.problems(stack.place)
-    assert "the state cannot be saved" in problem
+    # (on a busy machine perhaps not alone)
+    problems = local_stack.problems(stack.place)
+    assert any("the state cannot be saved" in each for each in problems), problems
     root.unlink()
     root.with_name("away").rename(root)
     # And once there is room, and the environment of a command names the ports of another server
@@ -300,7 +317,7 @@ def test_a_stack_is_stopped_when_all_is_saved_and_brought_up_where_its_work_is_d
     stack.place = replace(stack.place, port=free_port())
     stack.up()
     in_order(stack)
-    pulled = stack.call("POST", "/queues/unsaved/reservations", json={}).json()["messages"]
+    pulled = ProjectClient.default(stack).reserve("unsaved")
     assert [message["body"] for message in pulled] == ["unsaved"]
 
 
@@ -310,9 +327,8 @@ def test_a_process_that_has_ended_is_noticed(stack: RunningStack) -> None:
     os.kill(pid, signal.SIGKILL)
     assert wait_until(lambda: not local_stack.is_up(stack.place), 60)
     # When it is looked at, then it says so, and what to do
-    (problem,) = local_stack.problems(stack.place)
-    assert "the front door has ended by itself" in problem
-    assert "'make up'" in problem
+    problems = local_stack.problems(stack.place)
+    assert any("the front door has ended by itself" in each and "'make up'" in each for each in problems), problems
     # And that helps
     stack.up()
     in_order(stack)
@@ -331,10 +347,9 @@ def test_a_stack_that_accepts_and_delivers_nothing_is_noticed(
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": wrong})
     local_stack.kill_function_workers(stack.place, name)
     # When it is looked at, then it says so, and leaves no queue behind
-    before = stack.call("GET", "/queues").json()
-    (problem,) = local_stack.problems(stack.place)
-    assert "accepted a message and did not deliver it" in problem
-    assert stack.call("GET", "/queues").json() == before
+    problems = local_stack.problems(stack.place)
+    assert any("accepted a message and did not deliver it" in each for each in problems), problems
+    assert stack.call("GET", "/queues?prefix=status-").json() == {"queues": []}
     # And once that is mended, all is well
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": right})
     local_stack.kill_function_workers(stack.place, name)
@@ -346,5 +361,5 @@ def test_a_stack_that_accepts_and_delivers_nothing_is_noticed(
         (stack.place.rights / "refused").unlink(missing_ok=True)
         return local_stack.problems(stack.place) == [] or None
 
-    until(mended, 60, lambda: "it is not mended")
+    until(mended, 300, lambda: "it is not mended")
     (stack.place.rights / "refused").unlink(missing_ok=True)

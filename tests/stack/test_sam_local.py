@@ -212,7 +212,7 @@ async def play(own: RunningStack, functions: Functions) -> Seeded:
             assert (await run("dispatch-stream-messages"))[0] == nothing_failed
             assert waiting(own) == before + 2
             # The endpoint is polled, once the time has come that it asked for
-            for _ in range(30):
+            for _ in range(120):
                 (kept,) = (await run("poll-sqs-polls"))[0]["batchItemFailures"]
                 assert kept["itemIdentifier"] == work.events["poll-sqs-polls"]["Records"][0]["messageId"]
                 if any("warehouse: poll" in line for line in said):
@@ -230,7 +230,7 @@ async def play(own: RunningStack, functions: Functions) -> Seeded:
             assert checked["closed"] == 1
             # The consumer receives what was published
             await run("notify-sqs-wakes")
-            for _ in range(100):
+            for _ in range(1200):
                 if any('"number": 2' in line or '"number":2' in line for line in said):
                     break
                 await asyncio.sleep(0.1)

@@ -65,7 +65,7 @@ def test_a_replay_is_done_beside_sixty_tasks_of_another_project(stack: RunningSt
         begun = list(pool.map(lambda key: busy.ask("POST", f"{path}/bulk-replay", dry, key=key)["id"], asks))
     # When another project has what an endpoint missed replayed
     replay = other.ask("POST", f"{missing}/replay-missing", SINCE)["id"]
-    until(lambda: other.task(replay)["status"] == "finished" or None, 100, lambda: f"{other.task(replay)}")
+    until(lambda: other.task(replay)["status"] == "finished", 240, lambda: f"{other.task(replay)}")
     # Then it arrives
     assert other.task(replay)["data"]["messagesSent"] == 3
     late.wait(3)
@@ -77,5 +77,5 @@ def test_a_replay_is_done_beside_sixty_tasks_of_another_project(stack: RunningSt
     def unfinished() -> list[str]:
         return [each for each in begun[:TASKS] if busy.task(each)["status"] != "finished"]
 
-    until(lambda: not unfinished() or None, 150, lambda: f"{len(unfinished())} tasks have not ended")
+    until(lambda: not unfinished(), 300, lambda: f"{len(unfinished())} tasks have not ended")
     assert {busy.task(each)["data"]["messagesFound"] for each in begun[:TASKS]} == {MESSAGES}

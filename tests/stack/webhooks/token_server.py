@@ -17,7 +17,7 @@ from tests.stack.node import node_packages
 __all__ = ["SECRET", "TokenServer"]
 
 HERE = Path(__file__).parent
-START_SECONDS = 60
+START_SECONDS = TELL_SECONDS = 90
 SECRET = "s3cr%t:+/=&?"
 """The clients' secret: what is not form-encoded is refused."""
 
@@ -79,9 +79,9 @@ class TokenServer:
         if self._process.stdout is not None:
             self._process.stdout.close()
 
-    def told(self) -> list[dict[str, Any]]:
-        """What it gave and refused since the last call."""
-        found = []
+    def told(self, least: int = 0) -> list[dict[str, Any]]:
+        """What it gave and refused since the last call, once that is so much: it comes through a pipe."""
+        found = [self._told.get(timeout=TELL_SECONDS) for _ in range(least)]
         while not self._told.empty():
             found.append(self._told.get())
         return found

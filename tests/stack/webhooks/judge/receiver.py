@@ -11,7 +11,7 @@ from typing import Any
 
 __all__ = ["Answer", "Delivery", "Inbox", "Receiver"]
 
-WAIT_SECONDS = 40.0
+WAIT_SECONDS = 90.0
 """How long a delivery may take to come on a loaded machine."""
 
 

@@ -223,9 +223,9 @@ def is_invalid(answer: Raw) -> None:
 
 
 def until(look: Callable[[], Found | None], missed: str | Callable[[], str]) -> Found:
-    """Look again and again until there is something."""
+    """Look again and again until there is something that is not empty or false."""
     deadline, pause = time.monotonic() + WAIT_SECONDS, SOONEST_S
-    while (found := look()) is None:
+    while not (found := look()):
         assert time.monotonic() < deadline, f"waited for {missed() if callable(missed) else missed}"
         time.sleep(pause)
         pause = min(1.3 * pause, LATEST_S)
