@@ -65,6 +65,7 @@ def test_traces_are_exported_changed_and_stopped(console: Console, recorder: Rec
     expect(page.get_by_label("Headers")).to_have_value("x-key: ********")
     page.get_by_label("Export now").uncheck()
     page.get_by_role("button", name="Save").click()
+    expect(page.get_by_label("Export now")).to_have_count(0)
     expect(traces).to_contain_text("off")
     shown = project.ironmq_project("/traces")["traces"]
     assert (shown["url"], shown["headers"], shown["on"]) == (collector.url, {"x-key": "********"}, False)

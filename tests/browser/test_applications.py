@@ -233,7 +233,9 @@ def test_a_customer_opens_their_portal_by_its_link_and_sees_their_own_alone(
         # Then only their own application is visible, whatever the address says
         expect(page.get_by_role("link", name="Queues")).to_have_count(0)
         page.goto(f"{console.url}#/apps/{other}")
+        expect(page.locator("main")).to_have_attribute("data-address", f"#/apps/{other}")
         expect(page.get_by_role("heading", name="mine")).to_be_visible()
+        console.loaded()
         assert [url for url in console.asked if other in url] == []
         # And they may create endpoints and see secrets
         page.get_by_role("button", name="New endpoint").click()
@@ -330,9 +332,7 @@ def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorde
     compared = page.get_by_role("region", name="Two attempts compared")
     expect(compared.get_by_text("HTTP 200").first).to_be_visible()
     # And its request to an endpoint can be repeated by hand
-    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    page.get_by_role("button", name=f"Copy as curl for {good.url}").click()
-    copied = page.evaluate("window.copied")
+    copied = console.copied(page.get_by_role("button", name=f"Copy as curl for {good.url}"))
     assert copied.startswith("curl -X POST")
     assert copied.endswith(f"'{good.url}'")
     assert """--data-raw '{"note":"<script>alert(1)</script>"}'""" in copied

@@ -29,7 +29,7 @@ def down(project: Project, recorder: Recorder) -> tuple[str, str, str]:
         told: dict[str, Any] = project.webhooks("GET", f"/app/{app}/endpoint/{waits}/health")["health"]
         return told if told["state"] == "token_server_down" else None
 
-    until(health, 60, lambda: "its token server is not down")
+    until(health, 120, lambda: "its token server is not down")
     return app, waits, message
 
 
@@ -66,7 +66,7 @@ def test_a_paused_subscriber_is_shown_with_what_waits_for_it(
     project.push_queue("orders", shop=recorder.endpoint(200).url, crm=recorder.endpoint(200).url)
     project.ironmq("POST", "/orders/pause", {"subscriber": "shop"})
     project.post("orders", "one", "two")
-    until(lambda: project.ironmq("GET", "/orders/health")["waiting"] == 2, 60, lambda: "they do not wait")
+    until(lambda: project.ironmq("GET", "/orders/health")["waiting"] == 2, 120, lambda: "they do not wait")
     console.open("queues", "orders", "subscribers")
     page = console.page
     expect(page.locator(".notice").filter(has_text="shop: Paused. 2 deliveries wait.")).to_be_visible()
@@ -92,7 +92,7 @@ def test_lists_of_queues_and_mappings_say_how_subscribers_are_doing(
         waits = project.ironmq("GET", "/orders/health")["waiting"]
         return bool(waits and project.hub("GET", f"/mappings/{made['id']}")["health"]["waiting"])
 
-    until(ill, 60, lambda: "nothing waits")
+    until(ill, 120, lambda: "nothing waits")
     # When they are listed, then both say so, with what waits
     for address, name in ((("queues",), "orders"), (("store", "mappings"), "acme.ship")):
         console.open(*address)

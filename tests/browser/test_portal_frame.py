@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Frame, Page, expect
-from tests.browser.console import AXE, DESKTOP, Console, Project
+from tests.browser.console import AXE, DESKTOP, WAIT_S, Console, Project
 from tests.browser.embedding import Embedder, bundle
 from tests.stack.endpoints import Recorder
 from tests.stack.node import NodeMissing
@@ -65,6 +66,14 @@ def link(project: Project, app: str) -> str:
     return str(project.webhooks("POST", f"/auth/app-portal-access/{app}", {})["url"])
 
 
+def until(page: Page, condition: Callable[[], object], missed: Callable[[], str]) -> None:
+    """Wait until something is so, while the page goes on."""
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, missed()
+        page.wait_for_timeout(50)
+
+
 def inside(page: Page) -> Frame:
     """The document in the frame, as soon as it is there."""
     element = page.locator("iframe").element_handle()
@@ -103,11 +112,15 @@ def test_a_portal_is_used_in_a_frame_where_the_browser_refuses_storage(
         expect(portal.locator(".brand img")).to_have_js_property("naturalWidth", 8)
 
         # And the frame is as high as what is in it, and follows
-        def fits() -> None:
-            page.wait_for_function(
-                "height => parseInt(document.querySelector('iframe').style.height) === height",
-                arg=frame.evaluate("Math.ceil(document.getElementById('app').getBoundingClientRect().height)"),
+        def heights() -> tuple[int, int]:
+            return (
+                page.evaluate("parseInt(document.querySelector('iframe').style.height)"),
+                frame.evaluate("Math.ceil(document.getElementById('app').getBoundingClientRect().height)"),
             )
+
+        def fits() -> None:
+            # What is in it may still change.
+            until(page, lambda: len({*heights()}) == 1, lambda: f"{heights()}")
 
         fits()
         before = page.evaluate("parseInt(document.querySelector('iframe').style.height)")
@@ -138,6 +151,7 @@ def test_no_page_of_another_origin_shows_a_portal_or_a_console(
     nobodys = application(project, "nobodys")
     console = f"{stack.base_url}/console#project={project.id}&token={project.token}"
     opened = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
+    opened.set_default_timeout(60_000)
     try:
         for url in (link(project, other), link(project, nobodys), console):
             # When another page shows it
@@ -147,7 +161,7 @@ def test_no_page_of_another_origin_shows_a_portal_or_a_console(
                 page.goto(embedder.origin)
             # Then the browser refuses
             expect(page.frame_locator("iframe").locator("#app")).to_have_count(0)
-            assert inside(page).url == BLOCKED, url
+            until(page, lambda: inside(page).url == BLOCKED, lambda: url)  # noqa: B023 (called at once)
             page.close()
     finally:
         opened.close()
@@ -165,6 +179,7 @@ def test_a_frame_without_its_own_token_offers_nothing(
         f"#{link(project, other).partition('#')[2]}": "not for a portal in this frame",
     }
     opened = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
+    opened.set_default_timeout(60_000)
     try:
         for fragment, told in fragments.items():
             # When its frame is opened without a token, with the project's, or with that of the other portal

@@ -61,7 +61,7 @@ def give_up(project: Project, name: str, *bodies: str, **subscribers: str) -> li
     def all_given_up() -> bool:
         return {each["message_id"] for each in project.ironmq("GET", given_up)["deliveries"]} == set(ids)
 
-    until(all_given_up, 60, lambda: "not all were given up")
+    until(all_given_up, 120, lambda: "not all were given up")
     return ids
 
 
@@ -257,11 +257,11 @@ def test_a_subscriber_is_paused_and_resumed(console: Console, recorder: Recorder
     page.get_by_role("dialog", name="Pause billing?").get_by_role("button", name="Pause").click()
     expect(page.get_by_text("billing is paused.")).to_be_visible()
     # When messages come meanwhile, then they wait, in sight
-    time.sleep(1)
+    time.sleep(3)
     (posted,) = console.project.post("orders", "one")
     until(
         lambda: console.project.ironmq("GET", "/orders/health")["subscribers"][0]["health"]["waiting"] == 1,
-        60,
+        120,
         lambda: "not held",
     )
     console.open("queues", "orders", "messages", posted)
@@ -343,7 +343,7 @@ def test_what_a_subscriber_demands_is_set_and_removed(console: Console) -> None:
     dialog.get_by_role("button", name="Sign no more").click()
     page.get_by_role("dialog", name="Sign requests no more?").get_by_role("button", name="Sign no more").click()
     expect(dialog).to_have_count(0)
-    assert shown() == {"name": "billing", "url": "https://a.example/in"}
+    until(lambda: shown() == {"name": "billing", "url": "https://a.example/in"}, 60, lambda: f"{shown()}")
 
 
 def test_what_is_changed_of_a_subscriber_leaves_the_rest_as_it_was(console: Console) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from playwright.sync_api import expect
 from tests.browser.console import HOSTILE, Console
 from tests.fakes.private_keys import identity
@@ -45,9 +43,7 @@ def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
     expect(life.get_by_text("Attempt 1: HTTP 500")).to_be_visible()
     expect(life.get_by_text("Waits for a person")).to_be_visible()
     # And its request can be repeated by hand
-    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    page.get_by_role("button", name="Copy as curl").click()
-    copied = page.evaluate("window.copied")
+    copied = console.copied(page.get_by_role("button", name="Copy as curl"))
     assert "-H 'X-Augury-Token: ********'" in copied
     assert '"message":"order:new"' in copied
     assert copied.endswith(f"'{service.url}'")
@@ -62,7 +58,7 @@ def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
     needs.get_by_role("button", name="Archive").click()
     page.get_by_role("dialog").get_by_role("button", name="Archive").click()
     expect(page.get_by_text("Nothing is failing.")).to_be_visible()
-    assert project.hub("GET", "/queues")["parked"] == 0
+    until(lambda: project.hub("GET", "/queues")["parked"] == 0, 60, lambda: f"{project.hub('GET', '/queues')}")
 
 
 def test_a_mapping_is_paused_and_resumed(console: Console, recorder: Recorder) -> None:
@@ -136,10 +132,7 @@ def test_what_went_nowhere_is_found_by_type_and_state_and_says_why(console: Cons
     # Given a message that no mapping wants
     project.hub("POST", "/messages", {"message": "stock:low", "payload": {}})
     nowhere = "/queues/archived.json?source=incoming&state=never_processed"
-    for _ in range(60):
-        if project.hub("GET", nowhere):
-            break
-        time.sleep(0.5)
+    until(lambda: project.hub("GET", nowhere), 120, lambda: "it is not archived")
     # When a person looks for it
     console.open("search")
     page.get_by_label("Type").fill("stock:low")
@@ -203,7 +196,9 @@ def test_who_gets_messages_is_found_by_name_or_url_whatever_the_protocol(console
     def failed() -> bool | None:
         return any(each.get("status_code") == 500 for each in project.ironmq("GET", statuses)["subscribers"]) or None
 
-    until(failed, 60, lambda: "the message was not pushed")
+    until(failed, 120, lambda: "the message was not pushed")
+    attempts = f"/app/{app}/attempt/msg/{message}"
+    until(lambda: project.webhooks("GET", attempts)["data"], 120, lambda: "the webhook was not sent")
     # When a person looks for the address
     console.open("search")
     page.get_by_label("Subscriber").fill(url.removeprefix("http://"))

@@ -48,7 +48,8 @@ def crowd(stack: RunningStack) -> Iterator[tuple[Project, Endpoint, Endpoint, st
         given_up = "/orders/deliveries?state=exhausted"
         until(lambda: project.ironmq("GET", given_up)["deliveries"] or None, 120, lambda: "it was not given up")
         # What is accepted is found when it has been recorded, and its error queue accepts what was given up last.
-        until(lambda: len(project.find("4711")) == 2 or None, 120, lambda: "its error queue's copy is not found")
+        until(lambda: len(project.find("4711")) == 2, 120, lambda: "its error queue's copy is not found")
+        until(lambda: project.find("4712") and project.find("4713"), 120, lambda: "the others are not found")
         yield project, good, down, lost
 
 
@@ -154,10 +155,14 @@ def test_what_happened_is_found_in_the_records_of_the_past(
 def until_recorded(project: Project, lost: str) -> Any:
     """The events of a message in the records, once it is told there that it was given up."""
 
-    search = project.ironmq_project("/past", {"message_id": lost, "state": "exhausted"})["id"]
-
     def told() -> Any:
-        return project.ironmq_project(f"/past/{search}")["found"] or None
+        # A search reads what is recorded when it begins.
+        search = project.ironmq_project("/past", {"message_id": lost, "state": "exhausted"})["id"]
+        return until(lambda: ended(search), 120, lambda: "the search does not end")["found"]
+
+    def ended(search: str) -> Any:
+        answer = project.ironmq_project(f"/past/{search}")
+        return answer if answer["found"] or answer["state"] != "running" else None
 
     return until(told, 120, lambda: "it was not recorded")
 
@@ -191,9 +196,9 @@ def test_fields_are_named_in_the_settings_and_shown_in_the_lists(console: Consol
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert project.ironmq("GET", "/orders")["queue"]["search_fields"] == ["order.number"]
-    time.sleep(1)
+    time.sleep(3)
     project.post("orders", json.dumps({"order": {"number": "A-1"}}))
-    until(lambda: project.ironmq("GET", "/orders")["queue"]["size"] or None, 60, lambda: "it did not fail")
+    until(lambda: project.ironmq("GET", "/orders")["queue"]["size"], 120, lambda: "it did not fail")
     console.open("queues", "orders")
     table = page.get_by_role("region", name="Messages")
     expect(table.get_by_role("columnheader", name="order.number")).to_be_visible()

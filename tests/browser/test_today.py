@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 from playwright.sync_api import Route, expect
 from tests.browser.console import Console, Project
@@ -16,12 +15,13 @@ def test_the_last_day_is_counted_and_drawn(console: Console, recorder: Recorder)
     # Given two messages that one subscriber accepts and another refuses
     project.push_queue("orders", good=recorder.endpoint(200).url, bad=recorder.endpoint(500).url)
     project.post("orders", "one", "two")
+
     # When their records are written
-    for _ in range(240):
-        counted = project.ironmq_project("/activity?hours=2")["hours"]
-        if sum(each["failed"] for each in counted) == 2:
-            break
-        time.sleep(0.5)
+    def counted() -> dict[str, int]:
+        hours = project.ironmq_project("/activity?hours=2")["hours"]
+        return {name: sum(each[name] for each in hours) for name in ("accepted", "delivered", "failed")}
+
+    until(lambda: {*counted().values()} == {2}, 120, lambda: f"{counted()}")
     # Then the page counts them, charts the day, and shows what has waited longest
     console.open("today")
     figures = page.locator(".figures")

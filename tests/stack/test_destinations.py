@@ -225,7 +225,7 @@ def handle(event, context):
         cloud.place("events", bus),
         cloud.place("lambda", function),
     ]
-    subscribers = [{"name": str(number), "url": url, "timeout": 60} for number, url in enumerate(urls)]
+    subscribers = [{"name": str(number), "url": url, "timeout": 40} for number, url in enumerate(urls)]
     made = hub.project.call(
         "PUT", f"/queues/{queue}", {"queue": {"type": "multicast", "push": {"subscribers": subscribers}}}
     )

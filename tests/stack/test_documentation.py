@@ -23,7 +23,7 @@ def typed(stack: RunningStack, folder: Path, page: str, heading: str) -> str:
     (folder / ".pushhub" / "local.json").symlink_to(stack.place.description)
     (folder / ".venv").symlink_to(REPOSITORY / ".venv")
     run = subprocess.run(
-        ["/bin/sh", "-eu"], input=block[1], cwd=folder, capture_output=True, text=True, timeout=180, check=False
+        ["/bin/sh", "-eu"], input=block[1], cwd=folder, capture_output=True, text=True, timeout=600, check=False
     )
     assert run.returncode == 0, run.stderr
     return run.stdout

@@ -200,7 +200,7 @@ def test_acknowledging_while_the_push_is_open(stage: Stage) -> None:
         stage.recorder.endpoint(acknowledging(500, answers)),
     ]
     queue = unique("early")
-    subscribers = [{"name": f"s{place}", "url": each.url, "timeout": 60} for place, each in enumerate(endpoints)]
+    subscribers = [{"name": f"s{place}", "url": each.url, "timeout": 40} for place, each in enumerate(endpoints)]
     stage.project.make_push(queue, *subscribers, retries=2, retries_delay=UNHURRIED_S)
     [message_id] = stage.project.post(queue, "x")
     # Then all are settled after one push
@@ -270,14 +270,14 @@ def test_timeouts_of_subscribers(stage: Stage) -> None:
         queue,
         {"name": "impatient", "url": impatient.url, "timeout": 1},
         {"name": "standard", "url": standard.url},
-        {"name": "patient", "url": patient.url, "timeout": 60},
+        {"name": "patient", "url": patient.url, "timeout": 40},
         retries=0,
     )
     [message_id] = stage.project.post(queue, "x")
     # Then only the last is delivered to, and the others are recorded as failures without a code
     final = stage.project.wait_codes(queue, message_id, [0, 0, 200], [1, 1, 1])
     assert [each["msg"] for each in final[:2]] == [f"No complete answer within {seconds} s" for seconds in (1, 10)]
-    assert stage.project.info(queue)["push"]["subscribers"][2]["timeout"] == 60
+    assert stage.project.info(queue)["push"]["subscribers"][2]["timeout"] == 40
 
 
 @scenarios.test

@@ -110,7 +110,7 @@ def test_a_queue_of_another_host(stage: Stage) -> None:
     queue, name = unique("far"), f"{unique('far')} +é"
     wrong = address(stage.other, name, stage.elsewhere, token="wrong")
     urls = (address(stage.other, name, stage.elsewhere), wrong)
-    subscribers = [{"name": f"s{place}", "url": url, "timeout": 60} for place, url in enumerate(urls)]
+    subscribers = [{"name": f"s{place}", "url": url, "timeout": 40} for place, url in enumerate(urls)]
     stage.project.make_push(queue, *subscribers, retries=0)
     # When a text and bytes are posted
     [message_id] = stage.project.post(queue, "grüße")

@@ -42,7 +42,7 @@ def test_a_tutorial_does_what_it_says(stack: RunningStack, tmp_path: Path, page:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=850,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
