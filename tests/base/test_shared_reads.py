@@ -30,7 +30,7 @@ def test_who_comes_during_a_read_has_its_result_and_who_comes_later_reads_again(
         assert reads.read("another", lambda: "read too") == ("read too", True)
         # And when one comes for the same, then it waits
         second = threads.submit(reads.read, "key", lambda: "read twice")
-        assert waits.wait(30)
+        assert waits.wait(90)
         goes_on.set()
         assert [first.result(), second.result()] == [("read", True), ("read", False)]
     # And who comes later reads again

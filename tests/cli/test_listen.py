@@ -76,7 +76,7 @@ def test_each_is_forwarded_with_what_is_known_of_it_and_acknowledged(
     key = b"k" * 24
     Listener(hub, topic_here, program, until=3, key=key).run()
     assert program.numbers == [0, 1, 2]
-    assert topic_here.done.wait(10)
+    assert topic_here.done.wait(90)
     assert topic_here.acknowledged == list(topic_here.frames)
     # And the request says where it comes from, and is signed
     headers, body = program.got[1]
@@ -168,7 +168,7 @@ def test_what_was_taken_but_not_acknowledged_is_acknowledged_later_and_not_forwa
     listener._listening.post = post
     listener.run()
     assert program.numbers == [0, 1]
-    assert topic_here.done.wait(10)
+    assert topic_here.done.wait(90)
     assert topic_here.acknowledged == list(topic_here.frames)
 
 

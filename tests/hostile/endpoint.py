@@ -187,7 +187,7 @@ class HostileEndpoint:
     def wait_until_closed(self) -> None:
         """Wait until the endpoint has closed every connection on its side."""
         with self._closing:
-            assert self._closing.wait_for(lambda: not self._open, timeout=20)
+            assert self._closing.wait_for(lambda: not self._open, timeout=90)
 
     def _read(self, connection: socket.socket, number: int) -> Iterator[Received]:
         waiting = b""

@@ -78,7 +78,7 @@ def kill(place: Place) -> None:
     pid = emulator.daemon(place).pid()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    assert wait_until(lambda: emulator.daemon(place).pid() is None, 10)
+    assert wait_until(lambda: emulator.daemon(place).pid() is None, 90)
 
 
 def test_a_clean_stop_keeps_everything_and_nothing_is_said(place: Place) -> None:

@@ -181,7 +181,7 @@ def test_what_starts_a_thread_when_imported_is_never_forked_from(aws: Aws, place
 
 def told_by(file: Path) -> tuple[int, str]:
     """What the priority of a run is lower by, and the session token of its calls, which it writes."""
-    assert wait_until(lambda: file.exists() and file.read_text() != "", 30)
+    assert wait_until(lambda: file.exists() and file.read_text() != "", 90)
     niceness, token = file.read_text().split(" ")
     return int(niceness), token
 
@@ -270,7 +270,7 @@ def test_nothing_is_left_of_an_emulator_that_is_killed(aws: Aws, place: Place) -
     assert pid
     os.kill(pid, signal.SIGKILL)
     # Then the environment and its parent end by themselves
-    assert wait_until(lambda: not any(runs(told[each]) for each in ("process", "parent")), 30)
+    assert wait_until(lambda: not any(runs(told[each]) for each in ("process", "parent")), 90)
 
 
 def test_a_function_s_processes_can_be_killed_and_those_of_others_go_on(aws: Aws, place: Place) -> None:
@@ -282,7 +282,7 @@ def test_a_function_s_processes_can_be_killed_and_those_of_others_go_on(aws: Aws
     other = run(aws, "other")
     # When one's are killed
     assert stack.kill_function_workers(place, "victim") == 1
-    assert wait_until(lambda: not runs(victim["process"]), 30)
+    assert wait_until(lambda: not runs(victim["process"]), 90)
     # Then it starts anew, and the other goes on as it was
     assert run(aws, "victim")["runs"] == 1
     assert run(aws, "other")["me"] == other["me"]

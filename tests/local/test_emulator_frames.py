@@ -35,7 +35,7 @@ class Socket:
 
 
 def play(play: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(play, 30))
+    asyncio.run(asyncio.wait_for(play, 90))
 
 
 def test_what_gathered_while_the_function_was_at_work_is_one_frame() -> None:

@@ -84,7 +84,7 @@ def test_a_call_that_the_role_does_not_grant_is_refused_and_noted(aws: Aws, plac
     assert {"function": "sender", "action": SEND, "resource": granted, "condition": ""} in notes_of(place, "used")
     # When its role is changed, and nothing else, Then the next runs have the new one
     grant(aws, "sends", SEND, "*")
-    assert wait_until(lambda: not call("sqs", "send_message", QueueUrl=urls[1], MessageBody="x")["Code"], 20)
+    assert wait_until(lambda: not call("sqs", "send_message", QueueUrl=urls[1], MessageBody="x")["Code"], 90)
 
 
 def _size(aws: Aws, url: str) -> Any:
@@ -96,7 +96,7 @@ def test_who_may_not_list_a_bucket_is_not_told_that_an_object_is_missing(aws: Aw
     call = function(aws, "reader", make_role(aws, "reads", SEE, "arn:aws:s3:::shelf/*"))
     assert call("s3", "get_object", Bucket="shelf", Key="a")["Code"] == "AccessDenied"
     grant(aws, "reads", [SEE, "s3:ListBucket"], ["arn:aws:s3:::shelf/*", "arn:aws:s3:::shelf"])
-    assert wait_until(lambda: call("s3", "get_object", Bucket="shelf", Key="a")["Code"] == "NoSuchKey", 20)
+    assert wait_until(lambda: call("s3", "get_object", Bucket="shelf", Key="a")["Code"] == "NoSuchKey", 90)
 
 
 def test_a_call_that_nobody_has_written_down_is_not_made(aws: Aws) -> None:
@@ -124,11 +124,11 @@ def test_a_queue_that_the_role_may_not_read_is_not_read(aws: Aws, place: Place) 
     aws.functions().create_event_source_mapping(FunctionName="mapped", EventSourceArn=arn)
     aws.sqs().send_message(QueueUrl=url, MessageBody="x")
     # Then it is not read, and that is noted
-    assert wait_until(lambda: ("mapped", "sqs:DeleteMessage") in _refused(place), 20)
+    assert wait_until(lambda: ("mapped", "sqs:DeleteMessage") in _refused(place), 90)
     assert _size(aws, url)["Attributes"]["ApproximateNumberOfMessages"] == "1"
     # When it has the right, Then it is
     grant(aws, "maps", "sqs:*", arn)
-    assert wait_until(lambda: _size(aws, url)["Attributes"]["ApproximateNumberOfMessages"] == "0", 20)
+    assert wait_until(lambda: _size(aws, url)["Attributes"]["ApproximateNumberOfMessages"] == "0", 90)
 
 
 def _refused(place: Place) -> set[tuple[str, str]]:

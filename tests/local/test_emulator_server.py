@@ -11,7 +11,7 @@ from local.place import Place
 
 def test_it_is_not_served_by_hypercorn(place: Place) -> None:
     # Given a request that the two refuse in different words
-    with socket.create_connection(("127.0.0.1", place.aws_port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", place.aws_port), timeout=90) as client:
         client.sendall(b"nonsense\r\n\r\n")
         answer = client.makefile("rb").read()
     # Then it is uvicorn that does
@@ -20,7 +20,7 @@ def test_it_is_not_served_by_hypercorn(place: Place) -> None:
 
 
 def test_what_is_stored_comes_back_with_one_date_and_no_name_of_a_server(place: Place) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", place.aws_port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", place.aws_port, timeout=90)
     with contextlib.closing(connection):
         # Given a large object, at a path with escapes
         connection.request("PUT", "/shelf")

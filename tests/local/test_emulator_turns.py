@@ -42,7 +42,7 @@ def test_one_process_starts_at_a_time_and_who_waits_takes_what_is_free_first(poo
     # When its run ends, Then one of them has it, and only then another is started for the other one
     assert workers["function"] == [first]
     given.give_back(first)
-    taken = {how: worker for worker, how in (run.result(30) for run in runs)}
+    taken = {how: worker for worker, how in (run.result(90) for run in runs)}
     assert taken["reused"] is first
     assert workers["function"] == [first, taken["spawn"]]
 
@@ -56,7 +56,7 @@ def test_a_run_does_not_wait_for_a_process_that_could_not_start(pool: ThreadPool
     workers["function"].clear()
     given.started(failed)
     # Then another one is started
-    assert run.result(30)[1] == "spawn"
+    assert run.result(90)[1] == "spawn"
 
 
 def test_a_run_waits_a_moment_for_another_to_end(pool: ThreadPoolExecutor) -> None:
@@ -67,7 +67,7 @@ def test_a_run_waits_a_moment_for_another_to_end(pool: ThreadPoolExecutor) -> No
     run = waiting(pool, given)
     # When its run ends, then the next one has it and none was started
     given.give_back(only)
-    assert run.result(30) == (only, "reused")
+    assert run.result(90) == (only, "reused")
     assert workers["function"] == [only]
     assert only.in_use
 

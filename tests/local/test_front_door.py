@@ -347,7 +347,7 @@ def test_long_polls_do_not_hold_each_other_up() -> None:
     answer = through(upstream, talk)
     # Then they wait together
     assert answer.count(b"HTTP/1.1 200 OK") == 40
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
 
 
 def test_when_told_to_stop_it_finishes_what_is_under_way() -> None:
@@ -366,7 +366,7 @@ def test_when_told_to_stop_it_finishes_what_is_under_way() -> None:
                 await asyncio.sleep(0.01)
             # When it is told to stop
             process.send_signal(signal.SIGTERM)
-            return await under_way, await asyncio.wait_for(process.wait(), 10)
+            return await under_way, await asyncio.wait_for(process.wait(), 90)
 
     answer, status = asyncio.run(run())
     # Then the request is answered, and the process ends well
@@ -375,7 +375,7 @@ def test_when_told_to_stop_it_finishes_what_is_under_way() -> None:
 
 
 async def opened(port: int) -> None:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 90
     while True:
         try:
             _, writer = await asyncio.open_connection(HOST, port)
@@ -454,7 +454,7 @@ def test_long_polls_of_one_project_do_not_hold_up_those_of_another() -> None:
             while len(asked) < front_door.LONG_POLLS_OF_A_PROJECT:
                 await asyncio.sleep(0.01)
             # When another one asks, then it is answered while they wait
-            answer = await asyncio.wait_for(exchange(port, request(path % b"other")), 15)
+            answer = await asyncio.wait_for(exchange(port, request(path % b"other")), 90)
             assert asked.count("greedy") == front_door.LONG_POLLS_OF_A_PROJECT
             ended.set()
             assert all(b" 200 " in each for each in await asyncio.gather(*greedy))

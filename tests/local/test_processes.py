@@ -44,7 +44,7 @@ def test_it_gets_its_environment_and_no_other_and_its_output_is_kept(daemon: Dae
     # Given a program that tells its environment and reads its input
     start(daemon, "import os,sys; print(os.environ.get('MARK'), os.environ.get('HOME'), sys.stdin.read() == '')")
     # When it has ended
-    assert wait_until(lambda: daemon.pid() is None, 10)
+    assert wait_until(lambda: daemon.pid() is None, 90)
     # Then its log tells
     assert daemon.last_line() == "set None True"
 
@@ -65,17 +65,17 @@ def test_one_that_does_not_stop_is_killed_with_its_children_and_that_is_told(dae
         "time.sleep(60)"
     )
     start(daemon, script)
-    assert wait_until(lambda: daemon.last_line().isdecimal(), 10)
+    assert wait_until(lambda: daemon.last_line().isdecimal(), 90)
     child = int(daemon.last_line())
     # When it is stopped
     started = time.monotonic()
     clean = daemon.stop(seconds=0.3)
     # Then it is gone in time, with its child, and the caller knows
     assert not clean
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert daemon.pid() is None
     assert wait_until(
-        lambda: not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text(), 5
+        lambda: not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text(), 90
     )
 
 
@@ -116,7 +116,7 @@ def test_a_log_that_has_grown_is_set_aside(daemon: Daemon) -> None:
         log.truncate(20_000_001)
     # When it is started
     start(daemon, "print('new')")
-    assert wait_until(lambda: daemon.pid() is None, 10)
+    assert wait_until(lambda: daemon.pid() is None, 90)
     # Then it writes a new one
     assert daemon.log.read_text() == "new\n"
     assert daemon.log.with_suffix(".old.log").stat().st_size == 20_000_001

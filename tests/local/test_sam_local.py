@@ -112,7 +112,7 @@ def test_a_container_reaches_the_emulator_and_gets_its_answer() -> None:
                 return answer
 
     # Then
-    assert asyncio.run(asyncio.wait_for(talk(), 10)) == b"HELLO " * 50_000
+    assert asyncio.run(asyncio.wait_for(talk(), 90)) == b"HELLO " * 50_000
 
 
 def test_a_container_is_hung_up_on_when_the_emulator_is_gone() -> None:
@@ -127,7 +127,7 @@ def test_a_container_is_hung_up_on_when_the_emulator_is_gone() -> None:
             writer.close()
             return answer
 
-    assert asyncio.run(asyncio.wait_for(talk(), 10)) == b""
+    assert asyncio.run(asyncio.wait_for(talk(), 90)) == b""
 
 
 def test_a_container_that_is_stopped_leaves_no_warnings(caplog: pytest.LogCaptureFixture) -> None:
@@ -160,7 +160,7 @@ def test_a_container_that_is_stopped_leaves_no_warnings(caplog: pytest.LogCaptur
         way.close()
 
     with caplog.at_level(logging.DEBUG, "asyncio"):
-        asyncio.run(asyncio.wait_for(talk(), 10))
+        asyncio.run(asyncio.wait_for(talk(), 90))
     assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
@@ -188,7 +188,7 @@ def test_an_end_in_the_middle_of_a_conversation_leaves_no_warnings(caplog: pytes
             each.close()
 
     with caplog.at_level(logging.DEBUG, "asyncio"):
-        asyncio.run(asyncio.wait_for(talk(), 10))
+        asyncio.run(asyncio.wait_for(talk(), 90))
     # Then nobody complains of tasks that were not finished, or of their being cancelled
     assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
 
@@ -212,7 +212,7 @@ def test_the_consumer_pings_while_it_listens() -> None:
         async with TestServer(app) as server, ClientSession() as session:
             consumer = await session.ws_connect(server.make_url("/"))
             # When a consumer listens that is sent nothing, then it is heard nevertheless
-            await asyncio.wait_for(listen(consumer, lambda _: None, ping_s=0.01), 30)
+            await asyncio.wait_for(listen(consumer, lambda _: None, ping_s=0.01), 90)
 
     asyncio.run(run())
     assert len(pings) == 3

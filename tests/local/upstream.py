@@ -74,7 +74,7 @@ async def exchange(port: int, request: bytes) -> bytes:
         writer.write(request)
         with contextlib.suppress(ConnectionError):
             await writer.drain()
-        return await asyncio.wait_for(reader.read(), 20)
+        return await asyncio.wait_for(reader.read(), 90)
     finally:
         writer.close()
         with contextlib.suppress(ConnectionError):

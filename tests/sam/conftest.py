@@ -60,7 +60,7 @@ class Deployment:
             f"{self.base_url}/3/projects/{self.project_id}/queues{path}",
             headers={"Authorization": f"OAuth {self.token}", "Content-Type": "application/json"},
             data=json.dumps(body).encode() if body is not None else None,
-            timeout=30,
+            timeout=90,
         )
         assert answer.ok, f"{answer.text}: {self.errors()}"
         return answer.json()

@@ -24,7 +24,7 @@ from tests.template.cloudformation import deployed
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
-WAIT_SECONDS = 90.0
+WAIT_SECONDS = 180.0
 """At most: functions start for the first time, maybe beside all other tests."""
 
 

@@ -23,7 +23,7 @@ __all__ = ["REGION", "ROOT", "Emulator", "built", "emulator", "sam"]
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 STOP_SECONDS = 10.0
 SOURCES = ("template.yaml", "stacks", "functions", "layers", "local/layer.py", "requirements/sam.txt")
 """What a build is made of."""
@@ -154,7 +154,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            with urllib.request.urlopen(url, timeout=2):
+            with urllib.request.urlopen(url, timeout=20):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)

@@ -28,7 +28,7 @@ def test_threads_that_need_keys_at_once_ask_once() -> None:
     roles = RoleKeys(assume=assume, clock=clock, telemetry=FakeTelemetry())
 
     def ask() -> AwsKeys:
-        begun.wait(10)
+        begun.wait(90)
         return roles.keys(WANTED)
 
     with ThreadPoolExecutor(8) as threads:

@@ -65,7 +65,7 @@ class Senders:
 def test_one_alone_is_sent_at_once() -> None:
     calls = Calls()
     calls.go_on.release()
-    assert Senders(calls).send(1).result(30) == "sent 1"
+    assert Senders(calls).send(1).result(90) == "sent 1"
     assert calls.made == [[1]]
 
 
@@ -78,7 +78,7 @@ def test_those_that_come_while_a_call_is_under_way_are_the_next_one_ten_at_most(
     for _ in range(4):
         calls.go_on.release()
     # Then there were ten in a call, in the order in which they came, and each knows what became of it
-    assert [each.result(30) for each in sending] == [f"sent {number}" for number in range(25)]
+    assert [each.result(90) for each in sending] == [f"sent {number}" for number in range(25)]
     assert calls.made == [[0], [*range(1, 11)], [*range(11, 21)], [*range(21, 25)]]
     # And nothing is left of it
     assert senders.together._lanes == {}
@@ -90,7 +90,7 @@ def test_a_call_is_no_larger_than_the_service_takes() -> None:
     sending = [senders.send(number, size=size) for number, size in enumerate((1, 600, 400, 1, 1_000, 5))]
     for _ in range(5):
         calls.go_on.release()
-    assert [each.result(30) for each in sending] == [f"sent {number}" for number in range(6)]
+    assert [each.result(90) for each in sending] == [f"sent {number}" for number in range(6)]
     assert calls.made == [[0], [1, 2], [3], [4], [5]]
 
 
@@ -102,7 +102,7 @@ def test_destinations_do_not_wait_for_each_other() -> None:
         assert calls.under_way.acquire(timeout=30)
     for _ in range(2):
         calls.go_on.release()
-    assert (one.result(30), other.result(30)) == ("sent 1", "sent 2")
+    assert (one.result(90), other.result(90)) == ("sent 1", "sent 2")
 
 
 def test_what_a_call_raises_is_raised_by_each_and_the_next_ones_go_on() -> None:
@@ -114,10 +114,10 @@ def test_what_a_call_raises_is_raised_by_each_and_the_next_ones_go_on() -> None:
         calls.go_on.release()
     for each in sending:
         with pytest.raises(RuntimeError, match="no"):
-            each.result(30)
+            each.result(90)
     calls.fails = None
     calls.go_on.release()
-    assert senders.send(3).result(30) == "sent 3"
+    assert senders.send(3).result(90) == "sent 3"
 
 
 def test_who_waits_too_long_is_told_and_is_not_sent() -> None:
@@ -127,10 +127,10 @@ def test_who_waits_too_long_is_told_and_is_not_sent() -> None:
     first = senders.send(1)
     assert calls.under_way.acquire(timeout=30)
     # When another one has waited as long as it can
-    assert senders.send(2, patience_s=0.01).result(30) is None
+    assert senders.send(2, patience_s=0.01).result(90) is None
     # Then it is not in the next call
     last = senders.send(3)
     for _ in range(2):
         calls.go_on.release()
-    assert (first.result(30), last.result(30)) == ("sent 1", "sent 3")
+    assert (first.result(90), last.result(90)) == ("sent 1", "sent 3")
     assert calls.made == [[1], [3]]

@@ -55,7 +55,7 @@ class Config(FakeConfigStore):
         assert fresh
         self.queue_reads += 1
         self.begun.set()
-        assert self.goes_on.wait(30)
+        assert self.goes_on.wait(90)
         if self.refuses:
             raise Unavailable("refused")
         return super().queue(project_id, name)
@@ -112,7 +112,7 @@ def test_a_copy_is_as_old_as_its_read_is_not_as_its_answer() -> None:
     with ThreadPoolExecutor(1) as threads:
         bench.config.goes_on.clear()
         first = threads.submit(bench.find)
-        assert bench.config.begun.wait(30)
+        assert bench.config.begun.wait(90)
         bench.clock.advance(ms=KEPT_MS - 1)
         bench.config.goes_on.set()
         first.result()
@@ -210,7 +210,7 @@ def test_a_hundred_that_miss_a_queue_share_one_read() -> None:
     bench.config.goes_on.clear()
     with ThreadPoolExecutor(100) as threads:
         found = [threads.submit(bench.find) for _ in range(100)]
-        assert bench.config.begun.wait(30)
+        assert bench.config.begun.wait(90)
         bench.config.goes_on.set()
         assert [each.result() for each in found] == [bench.config.stored()] * 100
     assert bench.config.queue_reads == 1
@@ -226,12 +226,12 @@ def test_a_read_of_others_that_began_too_long_ago_is_not_shared() -> None:
 
     def hang() -> int:
         begun.set()
-        assert goes_on.wait(30)
+        assert goes_on.wait(90)
         return 1
 
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(copies.find, PROJECT, NAME, hang, since=0)
-        assert begun.wait(30)
+        assert begun.wait(90)
         clock.advance(ms=NOTES_MS)
         # When another wants it half a second later
         second = threads.submit(copies.find, PROJECT, NAME, lambda: 2, since=0)

@@ -27,7 +27,7 @@ def test_there_is_a_record_for_each_request_that_was_read(end: str) -> None:
             server.ended.clear()
             world.post("q", b"hello")
             world.run(seconds=200)
-            assert end != "idle" or server.ended.wait(20)
+            assert end != "idle" or server.ended.wait(90)
     attempts = [each for each in recorded(world.messages.saved) if each.kind is RecordKind.ATTEMPT]
     # Then there is one attempt in the records for each request that the endpoint has read, and no other
     assert len(attempts) == server.requests
