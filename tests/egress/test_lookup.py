@@ -59,11 +59,18 @@ def test_a_lookup_that_does_not_end_is_given_up_in_time() -> None:
 def test_callers_of_one_name_share_one_lookup() -> None:
     resolver = SlowResolver()
     lookup = NameLookup(resolver)
+    begun = threading.Barrier(9)
+
+    def ask(_: int) -> object:
+        begun.wait(90)
+        return lookup.addresses("slow.example", 90)
+
     with ThreadPoolExecutor(8) as pool:
-        waiting = [pool.submit(lookup.addresses, "slow.example", 5) for _ in range(8)]
+        waiting = [pool.submit(ask, number) for number in range(8)]
+        begun.wait(90)
         while not resolver.names:
             time.sleep(0.01)
-        time.sleep(0.05)
+        time.sleep(0.5)
         resolver.released.set()
         assert {future.result() for future in waiting} == {(ipaddress.ip_address("192.0.2.1"),)}
     assert resolver.names == ["slow.example"]
