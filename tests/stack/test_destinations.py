@@ -39,7 +39,7 @@ CLIENT = """
 import json, sys
 from svix import Svix, SvixOptions, models
 base, token, app, config = sys.argv[1:]
-svix = Svix(token, SvixOptions(server_url=base))
+svix = Svix(token, SvixOptions(server_url=base, timeout=60))
 whole = models.DestinationIn(type="sqs", uid="client", config=json.loads(config))
 one = svix.destination.create(app, whole)
 assert svix.destination.get(app, "client").id == one.id

@@ -20,7 +20,7 @@ CLIENT = """
 import json, sys
 from svix import Svix, SvixOptions, models
 base, token, uid, config = sys.argv[1:]
-streaming = Svix(token, SvixOptions(server_url=base)).streaming
+streaming = Svix(token, SvixOptions(server_url=base, timeout=60)).streaming
 stream = streaming.stream.create(models.StreamIn(name="Orders", uid=uid))
 assert streaming.stream.get(uid).id == stream.id
 assert uid in [each.uid for each in streaming.stream.list().data]

@@ -66,8 +66,9 @@ class Stage:
         self._http = httpx.Client(timeout=60, trust_env=False)
 
     def client(self, token: str, **more: Any) -> Any:
-        """The client as its documentation says."""
-        return svix.Svix(token, svix.SvixOptions(server_url=self.base_url, **more))
+        """The client as its documentation says, which a busy machine may keep waiting."""
+        patience = {"timeout": 60.0} if "timeout" in svix.SvixOptions.__dataclass_fields__ else {}
+        return svix.Svix(token, svix.SvixOptions(server_url=self.base_url, **patience, **more))
 
     def raw(
         self,
