@@ -5,7 +5,7 @@ docs/streaming.md and docs/sources.md. It shares no code with the hub.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from simulation.promises.judgement import Faults, Judgement, Told, moment
@@ -17,6 +17,9 @@ minutes, and waits for a batch, or for the schedule, meanwhile.
 
 FOREVER = 10**18
 """Never, as a moment."""
+
+LATE_S = 1
+"""What took longer than so many seconds to be posted may be in two batches."""
 
 BEFORE_S = 60
 """How long before its first arrival a fault may have struck that explains a second one, seconds."""
@@ -128,7 +131,8 @@ class Sinks:
         for each in taken:
             first.setdefault(each.marker, each)
         self._judge_each(receiver, sent, first, well_until)
-        self._judge_again(receiver, taken, together=order.whole)
+        slow = {each.marker for each in sent if each.told.answered - each.told.asked > LATE_S * 1_000_000}
+        self._judge_again(receiver, taken, slow if order.whole else set(), together=order.whole)
         self._judge_order(receiver, {each.marker: each for each in sent}, first, order)
         for look in looked:
             late = sorted(marker for marker in look.arrived if marker not in first or first[marker].at > look.at)
@@ -148,11 +152,13 @@ class Sinks:
                 told = f"{receiver} at {moment(found.at)}"
                 self._judgement.fact(found.at <= due, "held up by another sink", each.marker, told)
 
-    def _judge_again(self, receiver: str, taken: Sequence[Taken], *, together: bool) -> None:
+    def _judge_again(self, receiver: str, taken: Sequence[Taken], late: Collection[str], *, together: bool) -> None:
         before: dict[str, list[Taken]] = defaultdict(list)
         every = {each.message_id for each in taken}
         for each in taken:
             own = before[each.marker]
+            if own and each.marker in late:
+                continue
             if each.place and own:
                 same = all(other.place == each.place for other in own)
                 self._judgement.fact(same, "in two objects", each.marker, f"{each.place} and {own[0].place}")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from simulation.account import Account
@@ -26,8 +27,8 @@ ALL = Order(whole=True)
 KEYED = Order(keyed=True)
 
 
-def sent(marker: str, at: int = 0, *, key: str = "", status: int = 202) -> Sent:
-    return Sent(marker, f"body of {marker}", Told(at * SECOND, (at + 1) * SECOND, status), key)
+def sent(marker: str, at: int = 0, *, key: str = "", status: int = 202, takes: int = 1) -> Sent:
+    return Sent(marker, f"body of {marker}", Told(at * SECOND, (at + takes) * SECOND, status), key)
 
 
 def took(marker: str, at: int, *, sure: bool = True, body: str = "", group: str = "", place: str = "") -> Taken:
@@ -68,6 +69,9 @@ def judged(
         # An object takes its own place.
         ([sent("m")], [took("m", 5, place="1-2"), took("m", 9, place="1-2")], ALL, ""),
         ([sent("m")], [took("m", 5, sure=False, place="1-2"), took("m", 9, place="1-3")], ALL, "in two objects"),
+        # What was stored late has a second place in its stream.
+        ([sent("m", takes=2)], [took("m", 5, place="1-2"), took("m", 9, place="2-3")], ALL, ""),
+        ([sent("m", takes=2)], [took("m", 5), took("m", 9)], KEYED, "arrived again at a sink"),
     ],
 )
 def test_a_receiver_takes_what_it_is_owed(
@@ -186,6 +190,44 @@ def test_keys_end_in_mid_batch_and_new_ones_are_asked_for_in_the_same_try() -> N
         queue.troubles.append((queue.account.scheduler.now, Trouble.KEYS))
         assert asked(queue, "a", key_id=old["AccessKeyId"])[1]["__type"].endswith("ExpiredTokenException")
         assert asked(queue, "a")[0] == 200
+
+
+def test_a_topic_in_trouble_takes_half_of_what_is_published_together() -> None:
+    with receiver(Form.SNS, (0, Trouble.HALF), fifo=True) as topic:
+        role = topic.sts.assume_role(RoleArn=ROLE, ExternalId="own", DurationSeconds=3_600)["Credentials"]
+        form = {"Action": "PublishBatch", "TopicArn": "t"}
+        for number, each in enumerate("abcb"):
+            place = f"PublishBatchRequestEntries.member.{number + 1}"
+            form |= {f"{place}.Id": str(number), f"{place}.Message": json.dumps({"marker": each})}
+            form |= {f"{place}.MessageAttributes.entry.1.Name": "webhook-id", f"{place}.MessageGroupId": "g"}
+            form |= {
+                f"{place}.MessageAttributes.entry.1.Value.StringValue": each,
+                f"{place}.MessageDeduplicationId": each,
+            }
+        signed = {
+            "Authorization": f"AWS4-HMAC-SHA256 Credential={role['AccessKeyId']}/20261129/eu-west-1/sns/aws4_request"
+        }
+        _, reply = topic.asked(
+            PushRequest(
+                url="https://queue.example/", method="POST", body=urlencode(form).encode(), headers=signed, timeout_s=10
+            ),
+            "push-1",
+        )
+        assert markers(topic) == ["a", "c"]
+        assert reply.body.count(b"<Code>") == 2
+
+
+def test_a_function_in_trouble_raises_an_error() -> None:
+    with receiver(Form.LAMBDA, (0, Trouble.HALF)) as function:
+        keys = function.sts.assume_role(RoleArn=ROLE, ExternalId="own", DurationSeconds=3_600)["Credentials"]
+        signed = {
+            "Authorization": f"AWS4-HMAC-SHA256 Credential={keys['AccessKeyId']}/20261129/eu-west-1/lambda/aws4_request"
+        }
+        event = json.dumps({"headers": {"webhook-id": "m"}, "body": '{"marker": "m"}'}).encode()
+        request = PushRequest(url="https://queue.example/2015", method="POST", body=event, headers=signed, timeout_s=10)
+        replies = [function.asked(request, "push-1")[1] for _ in range(2)]
+        assert [each.headers.get("x-amz-function-error", "") for each in replies] == ["Unhandled", ""]
+        assert markers(function) == ["m"]
 
 
 def test_a_hub_that_loses_or_repeats_at_a_sink_is_found_out() -> None:

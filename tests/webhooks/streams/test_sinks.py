@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.ids import id_before
 from pushhub.base.times import iso_time
+from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.ids import message_id
 
 KEYS = {"accessKeyId": "AKIAIOSFODNN7EXAMPLE", "secretAccessKey": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
@@ -76,6 +78,30 @@ def test_events_are_written_in_order_and_in_batches_of_the_sinks_size() -> None:
     # And the sink is at the last one, and no request is made beyond these
     assert world.sink(sink)["currentIterator"] == ids[-1]
     assert len(world.sender.requests) == 3
+
+
+def test_an_event_that_was_stored_late_is_in_a_batch_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a sink, and an event that took so long to be stored that it has a second place
+    world = Bucket()
+    sink = world.add(maxWaitSecs=20)
+    accept = world.messages.accept
+
+    def slow(messages: Sequence[Message]) -> None:
+        accept(messages)
+        world.clock.sleep(1.5)
+
+    monkeypatch.setattr(world.messages, "accept", slow)
+    world.publish(1)
+    monkeypatch.undo()
+    world.publish(2)
+    # When both places are read in one batch
+    world.run(seconds=40)
+    # Then the event is in it once, and the sink goes on behind its second place
+    assert list(world.objects().values()) == [[1, 2]]
+    world.publish(3)
+    world.run(seconds=40)
+    assert list(world.objects().values()) == [[1, 2], [3]]
+    assert world.sink(sink)["status"] == "enabled"
 
 
 def test_a_batch_waits_for_others_no_longer_than_it_may() -> None:

@@ -105,17 +105,20 @@ def next_batch(log: StreamLog, sink: Endpoint, reader: Reader, now: int) -> Batc
     """The next batch of a sink; the one that was begun, if it was."""
     reading = sink.reads or Reading()
     events: list[tuple[Message, bytes]] = []
+    known: set[str] = set()
     size, looked, last = 0, 0, reader.position
     most_bytes = MOST_CODE_BYTES if sink.transforms else MOST_BYTES
     for place, message in log.events(sink, reader.position, reading.size):
         if (reader.planned and place > reader.planned) or looked == MOST_LOOKED:
             break
-        body = None if message is None else log.body(message)
+        # An event that was stored late has several places, and is needed once.
+        body = None if message is None or message.message_id in known else log.body(message)
         if message is not None and body is not None:
             taken = _bytes_of(body)
             if events and size + taken > most_bytes:
                 break
             events.append((message, body))
+            known.add(message.message_id)
             size += taken
         last, looked = place, looked + 1
         if len(events) == reading.size:
