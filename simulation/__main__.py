@@ -7,6 +7,7 @@ calls in all ways (:mod:`simulation.windows`).
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import time
@@ -17,6 +18,7 @@ from itertools import product
 from simulation import windows
 from simulation.run import SMALL_WORLDS, WORLDS, Plan, Result, simulate
 from simulation.strikes import Strike
+from simulation.template import stack
 from simulation.totals import Totals, applied
 
 SHOWN_LINES = 60
@@ -47,6 +49,10 @@ def main(arguments: Sequence[str]) -> int:
     only = frozenset(given.only.split(",")) if given.only else None
     worlds = [*WORLDS, *SMALL_WORLDS] if given.world == "all" else [given.world]
     totals, began = Totals(), time.monotonic()
+    # A run makes much garbage and keeps little: what is loaded already is not looked through for it each time.
+    stack()
+    gc.collect()
+    gc.freeze()
     for seed, world in product(range(given.seed, given.seed + given.seeds), worlds):
         if given.minutes and time.monotonic() - began > given.minutes * 60:
             break

@@ -1,7 +1,7 @@
-"""Models of what is at the other end of a sink: queues, event buses, buckets and data streams of other people's
-accounts, and URLs that take batches; their troubles, and what each of them has taken, which is the truth.
+"""Models of what is at the other end of a sink: queues, topics, event buses, functions, buckets and data streams of
+other people's accounts, and URLs that take batches; their troubles, and what each has taken, which is the truth.
 
-By the API references of SQS, EventBridge, S3 and Kinesis. They know whose keys they are shown.
+By the API references of SQS, SNS, EventBridge, Lambda, S3 and Kinesis. They know whose keys they are shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pushhub.base.ports import PushRequest
 from simulation.conditions import Conditions
@@ -26,6 +26,10 @@ from simulation.weather import HOUR, MINUTE
 
 DROPS_S = 300
 """A FIFO queue drops what it has taken within so many seconds, by its id for deduplication."""
+
+DAY = 24 * HOUR
+DAYLONG = 0.1
+"""How often a receiver is down for a day."""
 
 _CREDENTIAL = re.compile(r"Credential=([^/]+)/")
 
@@ -51,6 +55,8 @@ class Form(StrEnum):
     """How it is spoken to."""
 
     SQS = "sqs"
+    SNS = "sns"
+    LAMBDA = "lambda"
     EVENTS = "events"
     S3 = "s3"
     KINESIS = "kinesis"
@@ -194,7 +200,11 @@ class Receiver(Endpoint):
         if self.form is Form.S3:
             lines = map(json.loads, body.decode().splitlines())
             return [_Entry(each["id"], json.dumps(each["payload"]), place=path) for each in lines]
+        if self.form is Form.SNS:
+            return _published(dict(parse_qsl(body.decode())))
         said = json.loads(body)
+        if self.form is Form.LAMBDA:
+            return [_Entry(said["headers"]["webhook-id"], said["body"])]
         if self.form is Form.HTTP:
             events = said["events"] if "events" in said else [{"payload": json.dumps(said)}]
             return [_Entry(headers["webhook-id"], each["payload"]) for each in events]
@@ -215,14 +225,14 @@ class Receiver(Endpoint):
 
     def _refusal(self, refused: tuple[str, str, int, int], quick: int) -> Reply:
         code, in_xml, status, xml_status = refused
-        if self.form is Form.S3:
+        if self.form in {Form.S3, Form.SNS}:
             return Reply(xml_status, quick, body=f"<Error><Code>{in_xml}</Code></Error>".encode())
         return Reply(status, quick, body=json.dumps({"__type": f"com.amazonaws#{code}", "message": "no"}).encode())
 
     def _take(self, seen: Asked, entries: Sequence[_Entry], trouble: Trouble, quick: int) -> Reply:
         """Take entries: all of them, or half."""
         self._calls += 1
-        half = trouble is Trouble.HALF and self.form in {Form.SQS, Form.EVENTS, Form.KINESIS}
+        half = trouble is Trouble.HALF and self.form not in {Form.S3, Form.HTTP}
         # Of one alone, every second call is refused.
         place = self._calls if len(entries) == 1 else 0
         failed = {number for number in range(len(entries)) if half and (number + place) % 2}
@@ -230,11 +240,15 @@ class Receiver(Endpoint):
             if number not in failed and not self._dropped(seen, each):
                 # A data stream that took a part is sent all of it again.
                 told = trouble is not Trouble.LOSES and not (failed and self.form is Form.KINESIS)
-                marker = json.loads(each.body)["marker"]
+                said = json.loads(each.body)
+                marker = said.get("payload", said)["marker"]
                 self.taken.append(Arrived(seen, marker, each.message_id, each.body, each.group, each.place, told))
         if trouble is Trouble.LOSES:
             return Reply(error_class="reset", takes=quick)
-        if failed and self.form is Form.SQS and not seen.headers["x-amz-target"].endswith("Batch"):
+        if failed and self.form is Form.LAMBDA:
+            # It was run, and has raised an error.
+            return Reply(200, quick, body=b"{}", headers={"x-amz-function-error": "Unhandled"})
+        if failed and self.form in {Form.SQS, Form.SNS} and not _takes_several(seen):
             return self._refusal(_REFUSED[Trouble.ERRORS], quick)
         return Reply(200, quick, body=self._told(seen, len(entries), failed))
 
@@ -250,8 +264,10 @@ class Receiver(Endpoint):
 
     def _told(self, seen: Asked, count: int, failed: set[int]) -> bytes:
         """What it answers, by what became of each entry."""
-        if self.form in {Form.S3, Form.HTTP}:
+        if self.form in {Form.S3, Form.HTTP, Form.LAMBDA}:
             return b""
+        if self.form is Form.SNS:
+            return _said_of(count, failed) if _takes_several(seen) else b"<PublishResponse/>"
         wrong = {"ErrorCode": "InternalFailure", "ErrorMessage": "not now"}
         if self.form is Form.EVENTS:
             said: dict[str, Any] = {"FailedEntryCount": len(failed)}
@@ -262,7 +278,7 @@ class Receiver(Endpoint):
                 "FailedRecordCount": len(failed),
                 "Records": [wrong if e in failed else taken for e in range(count)],
             }
-        elif seen.headers["x-amz-target"].endswith("Batch"):
+        elif _takes_several(seen):
             said = {
                 "Successful": [{"Id": str(each), "MessageId": "m"} for each in range(count) if each not in failed],
                 "Failed": [{"Id": str(each), "Code": "InternalError", "Message": "not now"} for each in sorted(failed)],
@@ -272,9 +288,46 @@ class Receiver(Endpoint):
         return json.dumps(said).encode()
 
 
+def _takes_several(seen: Asked) -> bool:
+    """Whether a request to a queue or topic is one for several messages."""
+    return seen.headers.get("x-amz-target", "").endswith("Batch") or b"Action=PublishBatch" in seen.body
+
+
+def _published(form: dict[str, str]) -> list[_Entry]:
+    """The messages of a request to a topic."""
+    places = {
+        f"{found[0]}."
+        for name in form
+        if (found := re.match(r"PublishBatchRequestEntries\.member\.\d+", name)) is not None
+    }
+    return [
+        _Entry(
+            next(
+                form[name.replace(".Name", ".Value.StringValue")]
+                for name, value in form.items()
+                if name.startswith(f"{place}MessageAttributes") and value == "webhook-id"
+            ),
+            form[f"{place}Message"],
+            form.get(f"{place}MessageGroupId", ""),
+            once=form.get(f"{place}MessageDeduplicationId", ""),
+        )
+        for place in sorted(places or {""}, key=lambda each: (len(each), each))
+    ]
+
+
+def _said_of(count: int, failed: set[int]) -> bytes:
+    """What a topic says of several messages."""
+    done = "".join(f"<member><Id>{each}</Id></member>" for each in range(count) if each not in failed)
+    wrong = "".join(f"<member><Id>{each}</Id><Code>InternalError</Code></member>" for each in sorted(failed))
+    return f"<PublishBatchResult><Successful>{done}</Successful><Failed>{wrong}</Failed></PublishBatchResult>".encode()
+
+
 def troubles(random: Random, hours: float) -> list[tuple[int, Trouble]]:
-    """The troubles of a receiver over some hours: none, with spells of one, and none at the end."""
+    """The troubles of a receiver over some hours: none, with spells of one, or down for a day; none at the end."""
     found = [(0, Trouble.NONE)]
+    if random.random() < DAYLONG:
+        at = round(random.random() * hours * HOUR)
+        return [*found, (at, Trouble.DOWN), (at + DAY, Trouble.NONE)]
     kinds = [each for each in Trouble if each is not Trouble.NONE]
     at, end = 0, round(hours * HOUR)
     while True:

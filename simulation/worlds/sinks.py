@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -30,19 +31,45 @@ LOOKS_AN_HOUR = 60.0
 REPEATED = 0.5
 """How often a provider sends an event of its own twice."""
 
-OF_APPLICATION = {"fifo": "orders.fifo", "queue": "orders", "bus": "orders"}
+PLACES: Mapping[str, tuple[str, Form]] = {
+    "fifo": ("sqs:orders.fifo", Form.SQS),
+    "queue": ("sqs:orders", Form.SQS),
+    "bus": ("events:orders", Form.EVENTS),
+    "topic": ("sns:orders.fifo", Form.SNS),
+    "function": ("lambda:orders", Form.LAMBDA),
+}
+"""Receivers of the application, with scheme and name."""
+
+FIFO = {"fifo", "topic"}
+WRAPPED = "fifo, in envelopes"
+"""What another endpoint sends to the same queue."""
+
 OF_STREAM = ("bucket", "shards", "url")
+OF_QUEUE: Mapping[str, tuple[str, Form]] = {"tens": ("sqs:tens", Form.SQS), "tens-bus": ("events:tens", Form.EVENTS)}
+"""Receivers of a project's queue, to which messages are posted in tens: so several go in one call."""
+
+READS_EVERY_S = 600
 
 
 class SinksWorld(PushWorld):
     """An application with receivers on AWS, a stream with sinks, and a source with a URL."""
 
     name = "sinks"
+    of_application: tuple[str, ...] = (*PLACES,)
+    wraps = True
+    """Whether two endpoints lead to one queue."""
+
+    tens = True
+    """Whether a project's queue has receivers, too."""
+
+    polled = True
+    """Whether somebody reads the stream."""
 
     def set_up(self) -> None:
         """Create all of them, before any weather."""
-        self.sent: dict[str, list[Sent]] = {"app": [], "stream": [], "source": []}
+        self.sent: dict[str, list[Sent]] = {"app": [], "stream": [], "source": [], "queue": []}
         self.receivers: dict[str, Receiver] = {}
+        self._read: list[Taken] = []
         self._looked: dict[str, list[tuple[int, str]]] = {}
         self._paths: dict[str, str] = {}
         self._numbers: Counter[str] = Counter()
@@ -63,14 +90,14 @@ class SinksWorld(PushWorld):
         """A receiver, with a role of its own."""
         role = "" if form is Form.HTTP else f"arn:aws:iam::{ACCOUNT}:role/{name}"
         spells = troubles(self._chance(name), self._hours)
-        made = Receiver(
-            self._account, self._account.sts, f"{name}.example", form, spells, role=role, fifo=name == "fifo"
-        )
+        made = Receiver(self._account, self._account.sts, f"{name}.example", form, spells, role=role, fifo=name in FIFO)
         self.receivers[name] = self._account.endpoints.known[made.name] = made
         return made
 
     def _lets_in(self, receiver: Receiver, of: str) -> None:
-        external_id = self._ask("GET", f"/api/v1/{of}/external-id").body["externalId"]
+        """Have its role let in with the external id that the hub has made; ``of`` is whose it is, as a path."""
+        said = self._ask("GET", f"{of}/external-id").body
+        external_id = said["externalId"] if "externalId" in said else said["external_id"]
         receiver.external_id = self._account.sts.external_ids[receiver.role] = external_id
 
     def _make_all(self) -> None:
@@ -78,15 +105,31 @@ class SinksWorld(PushWorld):
         self._make_application()
         self._make_stream()
         self._make_source()
+        if self.tens:
+            self._make_queue()
 
     def _make_application(self) -> None:
         app = self._paths["app"] = self._made("/api/v1/app", {"name": "shop"})["id"]
-        for name, place in OF_APPLICATION.items():
-            receiver = self._receiver(name, Form.EVENTS if name == "bus" else Form.SQS)
-            self._lets_in(receiver, f"app/{app}")
-            options = f"role={quote(receiver.role, safe='')}&endpoint={quote(f'https://{receiver.name}', safe='')}"
-            scheme = "events" if name == "bus" else "sqs"
-            self._made(f"/api/v1/app/{app}/endpoint", {"url": f"{scheme}://{REGION}/{ACCOUNT}/{place}?{options}"})
+        for name in self.of_application:
+            url = self._url(name, *PLACES[name], of=f"/api/v1/app/{app}")
+            self._made(f"/api/v1/app/{app}/endpoint", {"url": url})
+            if name == "fifo" and self.wraps:
+                self._made(f"/api/v1/app/{app}/endpoint", {"url": f"{url}&body=envelope"})
+
+    def _url(self, name: str, place: str, form: Form, *, of: str) -> str:
+        """The URL of a new receiver that lets somebody in."""
+        receiver = self._receiver(name, form)
+        self._lets_in(receiver, of)
+        options = f"role={quote(receiver.role, safe='')}&endpoint={quote(f'https://{receiver.name}', safe='')}"
+        return f"{place.replace(':', f'://{REGION}/{ACCOUNT}/')}?{options}"
+
+    def _make_queue(self) -> None:
+        project = f"/3/projects/{self._project}"
+        to = [{"name": name, "url": self._url(name, *place, of=project)} for name, place in OF_QUEUE.items()]
+        self._paths["queue"] = f"{project}/queues/tens"
+        push = {"subscribers": to, "retries": 100, "retries_delay": 3600}
+        answer = self._ask("PUT", self._paths["queue"], {"queue": {"type": "multicast", "push": push}})
+        assert answer.status in {200, 201}, answer
 
     def _make_stream(self) -> None:
         stream = self._paths["stream"] = self._made("/api/v1/stream", {"name": "sales"})["id"]
@@ -100,7 +143,7 @@ class SinksWorld(PushWorld):
             if form is Form.HTTP:
                 config["url"] = f"https://{receiver.name}/in"
             else:
-                self._lets_in(receiver, f"stream/{stream}")
+                self._lets_in(receiver, f"/api/v1/stream/{stream}")
                 config |= {"region": REGION, "roleArn": receiver.role, "endpointUrl": f"https://{receiver.name}"}
             wanted = {"type": kind, "config": config, "batchSize": 4}
             if name == "bucket":
@@ -108,6 +151,10 @@ class SinksWorld(PushWorld):
             path = f"/api/v1/stream/{stream}/sink"
             self._paths[name] = f"{path}/{self._made(path, wanted)['id']}"
             self._looked[name] = []
+        if self.polled:
+            made = self._made(f"/api/v1/stream/{stream}/sink", {"type": "poller", "config": {}})
+            self._paths["poller"] = f"/api/v1/stream/{stream}/sink/{made['id']}"
+            self._looked["poller"] = []
 
     def _make_source(self) -> None:
         source = self._made("/ingest/api/v1/source", {"name": "theirs", "type": "generic-webhook"})
@@ -117,16 +164,35 @@ class SinksWorld(PushWorld):
         self._made(path, {"url": f"https://{receiver.name}/in"})
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
-        """Producers of messages, events, and webhooks of others; and who looks how far sinks are."""
+        """Producers of messages, events and webhooks of others; who looks how far sinks are; who reads a stream."""
         acts: dict[str, Callable[[], object]] = {}
-        for name, act in {"app": self._post, "stream": self._post_events, "source": self._come}.items():
+        for name, act in {
+            "app": self._post,
+            "stream": self._post_events,
+            "source": self._come,
+            "queue": self._post_tens,
+        }.items():
             random = self._chance(f"producer-{name}")
             acts[f"producer-{name}"] = partial(
                 self._each_while_traffic, random, partial(self._several, random, act), an_hour=self._rate
             )
         random = self._chance("watcher")
         acts["watcher"] = partial(self._each_while_traffic, random, partial(self._look, random), an_hour=LOOKS_AN_HOUR)
+        acts["reader"] = self._read_on
         return acts
+
+    def _read_on(self) -> None:
+        """Read the stream, a few events at a time, from behind what was read; without an end."""
+        iterator = ""
+        while True:
+            asked = f"?limit=7&iterator={iterator}" if iterator else "?limit=7"
+            answer = self._ask("GET", f"{self._paths['poller']}/events{asked}")
+            now = self._account.scheduler.now
+            if answer.status == 200:
+                iterator = answer.body["iterator"]
+                self._read += [_read(now, each) for each in answer.body["data"]]
+            if answer.status != 200 or answer.body["done"]:
+                self._account.scheduler.sleep(READS_EVERY_S * SECOND)
 
     def _several(self, random: Random, act: Callable[[Random], None]) -> None:
         """One, or several at once, so that batches come about."""
@@ -161,6 +227,15 @@ class SinksWorld(PushWorld):
         path = f"/api/v1/stream/{self._paths['stream']}/events"
         self._until_taken("stream", payload, lambda: self._ask("POST", path, body, **{"idempotency-key": marker}))
 
+    def _post_tens(self, random: Random) -> None:
+        """Post several messages with one request, once: what is not answered may be there or not."""
+        made = [self._new("queue") for _ in range(random.randrange(4, 11))]
+        began = self._account.scheduler.now
+        body = {"messages": [{"body": json.dumps(payload)} for _, payload in made]}
+        answer = self._ask("POST", f"{self._paths['queue']}/messages", body)
+        told = Told(began, self._account.scheduler.now, answer.status)
+        self.sent["queue"] += [Sent(marker, json.dumps(payload), told) for marker, payload in made]
+
     def _come(self, random: Random, often: float = REPEATED) -> None:
         """A webhook of somebody else, who may send it again though it was taken."""
         marker, payload = self._new("source")
@@ -188,17 +263,31 @@ class SinksWorld(PushWorld):
         calm = not self._account.weather.storms
         model = Sinks(self.judgement, faults, calm=calm)
         places = self._places()
+        off_s = self._clocks_off_s + 0.1
         for name, receiver in self.receivers.items():
-            of = "source" if name == "passed-on" else "app" if name in OF_APPLICATION else "stream"
-            order = Order(keyed=name == "fifo", whole=of == "stream", off_s=self._clocks_off_s + 0.1)
-            looked = [
-                Looked(
-                    at, frozenset(marker for marker, place in places.items() if place <= (engine_id(position) or ""))
-                )
-                for at, position in self._looked.get(name, ())
-            ]
+            of = (
+                "source"
+                if name == "passed-on"
+                else "app"
+                if name in PLACES
+                else "queue"
+                if name in OF_QUEUE
+                else "stream"
+            )
+            order = Order(keyed=name in FIFO, whole=of == "stream", off_s=off_s)
             well_until = next((at for at, each in receiver.troubles if each is not Trouble.NONE), FOREVER)
-            model.judge(name, self.sent[of], _taken(receiver), order, well_until=well_until, looked=looked)
+            taken = _taken(receiver)
+            if name == "fifo" and self.wraps:
+                wrapped = [each for each in taken if _is_wrapped(each.body)]
+                taken = [each for each in taken if not _is_wrapped(each.body)]
+                sent = [replace(each, body=_wrapped(each.body)) for each in self.sent[of]]
+                model.judge(WRAPPED, sent, wrapped, order, well_until=well_until)
+            looked = self._looks(name, places)
+            model.judge(name, self.sent[of], taken, order, well_until=well_until, looked=looked)
+        if self.polled:
+            whole = Order(whole=True, off_s=off_s)
+            looked = self._looks("poller", places)
+            model.judge("poller", self.sent["stream"], self._read, whole, well_until=0, looked=looked)
         yield from self.judgement.total()
         for receiver in self.receivers.values():
             for each in receiver.misused:
@@ -207,10 +296,32 @@ class SinksWorld(PushWorld):
             if not self._has_ended(owed):
                 yield self._never_ended(owed, owed[1])
 
+    def _looks(self, name: str, places: Mapping[str, str]) -> list[Looked]:
+        """How far a sink was said to be, each time."""
+        return [
+            Looked(at, frozenset(marker for marker, place in places.items() if place <= (engine_id(position) or "")))
+            for at, position in self._looked.get(name, ())
+        ]
+
     def _places(self) -> dict[str, str]:
         """The hub's own id of each event of the stream, by its marker, as its receivers were told."""
         told = [each for name in ("bucket", "shards") for each in self.receivers[name].taken]
         return {each.marker: engine_id(each.message_id) or "" for each in told}
+
+
+def _wrapped(body: str) -> str:
+    """A payload in its envelope."""
+    return f'{{"payload":{body},"eventType":"{TYPE}"}}'
+
+
+def _is_wrapped(body: str) -> bool:
+    return body.startswith('{"payload":')
+
+
+def _read(at: int, event: Mapping[str, Any]) -> Taken:
+    """An event that was read."""
+    payload = event["payload"]
+    return Taken(at, json.loads(payload)["marker"], "", payload, sure=True)
 
 
 def _taken(receiver: Receiver) -> list[Taken]:
@@ -235,6 +346,8 @@ class SmallSinksWorld(SinksWorld):
     """
 
     name = "small sinks"
+    of_application = ("fifo", "queue", "bus")
+    wraps = tens = polled = False
     most_excused = 6
     struck_s = 5
 
