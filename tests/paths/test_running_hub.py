@@ -81,7 +81,7 @@ def test_the_report_accounts_for_everything_that_was_posted(stack: RunningStack,
     def recorded() -> bool:
         kinds = Counter((each["dialect"], each["kind"]) for each in records_of(stack, shop.project_id))
         of_pull = sum(count for (dialect, _), count in kinds.items() if dialect == "pull")
-        return (of_pull, kinds["ironmq", "accepted"], kinds["ironmq", "attempt"]) == (3, 2, 6)
+        return (of_pull, kinds["raw", "accepted"], kinds["raw", "attempt"]) == (3, 2, 6)
 
     until(recorded, WAIT_S, lambda: str([*records_of(stack, shop.project_id)]))
     # When the nightly job runs on Spark, then everything is accounted for
