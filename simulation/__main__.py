@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
                 return 1
             continue
         worked = time.process_time()
-        result = simulate(Plan(seed, world, given.hours, given.rate, only, given.calm), progress=_told)
+        result = simulate(Plan(seed, world, given.hours, given.rate, only, given.calm), progress=_print_report)
         print(f"{_summary(result)}\n  {applied(result.figures)}", flush=True)
         if result.violations and not given.go_on:
             _explain(result)
@@ -101,7 +101,7 @@ def _tell_strike(result: Result) -> None:
     print(f'again:\n  python -m simulation --world "{plan.world}" --strike "{plan.strike}"', flush=True)
 
 
-def _told(line: str) -> None:
+def _print_report(line: str) -> None:
     print(f"  {line}", flush=True)
 
 

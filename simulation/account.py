@@ -49,7 +49,7 @@ from simulation.functions import Environment, Function, RunFailed, Telemetry
 from simulation.ids import ids_in
 from simulation.items import Pace
 from simulation.locks import VirtualLock, waited
-from simulation.promises.judgement import Told
+from simulation.promises.judgement import Exchange
 from simulation.roles import roles
 from simulation.scheduler import SECOND, Scheduler, VirtualFuture, current_task
 from simulation.sources import QueueSource, StreamSource
@@ -83,7 +83,7 @@ GATEWAY_GIVES_UP_S = 30
 """API Gateway waits no longer for a function."""
 
 
-NOT_ASKED = Told(0, 0, 0)
+NOT_ASKED = Exchange(0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ class HttpAnswer:
     Attributes:
         status: HTTP status; 0 when no answer came.
         body: What the JSON says.
-        told: When it was asked for and came, and which faults struck that request.
+        exchange: When it was asked for and came, and which faults struck that request.
         headers: Its headers, names in lower case.
     """
 
     status: int
     body: Any
-    told: Told = NOT_ASKED
+    exchange: Exchange = NOT_ASKED
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -245,7 +245,9 @@ class Account:
         given = {**(headers or {})} | ({"authorization": f"OAuth {token}"} if token else {})
         answer = self._answer(method, path, body, given, ran)
         struck = (each.kind for each in self.weather.applied[applied:] if not {*each.who}.isdisjoint(ran))
-        return replace(answer, told=Told(asked, self.scheduler.now, answer.status, tuple(dict.fromkeys(struck))))
+        return replace(
+            answer, exchange=Exchange(asked, self.scheduler.now, answer.status, tuple(dict.fromkeys(struck)))
+        )
 
     def _answer(self, method: str, path: str, body: object, headers: Mapping[str, str], ran: list[str]) -> HttpAnswer:
         """Ask the hub over HTTP. The name of the environment is added to ``ran``."""
@@ -424,8 +426,8 @@ class Account:
 
     def _changed(self, change: Change) -> None:
         table, before, after = change.table, change.before, change.after
-        for told in self.written:
-            told(table, before, after)
+        for listener in self.written:
+            listener(table, before, after)
         if table in WOKEN:
             self._note_waits(before, after)
         if table in self._streams and before != after:

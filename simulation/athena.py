@@ -75,8 +75,8 @@ class Athena:
         """GetQueryExecution."""
         query = self._query(QueryExecutionId, "GetQueryExecution")
         state = "SUCCEEDED" if query.done_at <= self._now_ms() else "RUNNING"
-        told = {"Status": {"State": state}, "WorkGroup": query.workgroup, "Statistics": {"DataScannedInBytes": 0}}
-        return {"QueryExecution": told}
+        execution = {"Status": {"State": state}, "WorkGroup": query.workgroup, "Statistics": {"DataScannedInBytes": 0}}
+        return {"QueryExecution": execution}
 
     def get_query_results(self, *, QueryExecutionId: str, MaxResults: int, **more: Any) -> dict[str, Any]:  # noqa: N803
         """GetQueryResults: a page."""

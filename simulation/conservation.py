@@ -48,7 +48,7 @@ def judged(records: Iterable[dict[str, Any]]) -> tuple[dict[tuple[str, str], str
             violations.append(Violation("never accepted", about, f"{key} has {[each['kind'] for each in lives]}"))
             continue
         standing[key] = _standing(lives)
-        violations += [Violation(rule, about, f"{key}: {told}") for rule, told in _wrongs(lives, added.get(key))]
+        violations += [Violation(rule, about, f"{key}: {detail}") for rule, detail in _wrongs(lives, added.get(key))]
     return standing, violations
 
 

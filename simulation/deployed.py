@@ -56,9 +56,9 @@ def deployed(template: Json) -> Iterator[Violation]:
         if each["Type"] in KINDS:
             resources[name] = {"Type": each["Type"], **resolver.value(each.get("Properties", {}))}
     judge = _Judge(resources, template.get("Globals", {}))
-    for about, told, kept in judge.facts():
+    for about, detail, kept in judge.facts():
         if not kept:
-            yield Violation(OTHER_NUMBER, about, told)
+            yield Violation(OTHER_NUMBER, about, detail)
 
 
 KINDS = {

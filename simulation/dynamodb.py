@@ -683,10 +683,10 @@ class DynamoDB:
     def transact_write_items(self, *, TransactItems: Sequence[Any], ClientRequestToken: str) -> dict[str, Any]:  # noqa: N803
         """TransactWriteItems: all or none, once for each token."""
         now = self._now_ms()
-        made_at, made = self._tokens.get(ClientRequestToken, (-TOKEN_MS, b""))
+        made_at, answer = self._tokens.get(ClientRequestToken, (-TOKEN_MS, b""))
         asked = sha256(repr(TransactItems).encode()).digest()
         if now - made_at < TOKEN_MS:
-            if made != asked:
+            if answer != asked:
                 raise service_error("IdempotentParameterMismatchException", "TransactWriteItems")
             return {}
         writes = [(kind, write) for each in TransactItems for kind, write in each.items()]

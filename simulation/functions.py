@@ -151,15 +151,15 @@ class Client:
         real = self._environment.guarded(name, operation, getattr(self._service, operation))
         waits = operation == "receive_message"
 
-        def made(**parameters: Any) -> Any:
+        def operation_of_environment(**parameters: Any) -> Any:
             answer = call(name, operation, real, parameters)
             if waits and not answer["Messages"] and parameters.get("WaitTimeSeconds"):
                 self._environment.await_message(parameters["QueueUrl"], parameters["WaitTimeSeconds"])
                 answer = call(name, operation, real, parameters)
             return answer
 
-        setattr(self, operation, made)
-        return made
+        setattr(self, operation, operation_of_environment)
+        return operation_of_environment
 
 
 class Clients:
@@ -167,13 +167,13 @@ class Clients:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._made: dict[str, Client] = {}
+        self._clients: dict[str, Client] = {}
 
     def of(self, service: str, *, endpoint_url: str | None = None) -> Any:  # noqa: ARG002 (there is one WebSocket API)
         """The client of a service."""
-        if service not in self._made:
-            self._made[service] = Client(self._environment.account.services[service], service, self._environment)
-        return self._made[service]
+        if service not in self._clients:
+            self._clients[service] = Client(self._environment.account.services[service], service, self._environment)
+        return self._clients[service]
 
 
 class Sender:
@@ -348,9 +348,9 @@ class Environment:
             if at_ms is not None and at_ms <= account.now_ms():
                 break
             wakes = until if at_ms is None else min(until, account.moment(at_ms))
-            told = Signal(account.scheduler)
-            queue.awaiting.append(told.set)
-            told.wait((wakes - now) / SECOND)
+            signal = Signal(account.scheduler)
+            queue.awaiting.append(signal.set)
+            signal.wait((wakes - now) / SECOND)
         self.pause(0)
 
     def guarded(self, service: str, operation: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -374,15 +374,15 @@ class Environment:
             return self._struck(strike, service, operation, real, parameters)
         if now < weather.over:
             return self._in_weather(service, operation, real, parameters)
-        return self._made(operation, real, parameters)
+        return self._call_and_note(operation, real, parameters)
 
-    def _made(self, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+    def _call_and_note(self, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
         """A call that is made, and noted."""
         account = self.account
         if self.settings.name == "sweep" and operation == "send_message_batch":
             for entry in parameters["Entries"]:
-                for told in account.sweeps:
-                    told(entry["MessageBody"])
+                for listener in account.sweeps:
+                    listener(entry["MessageBody"])
         account.scheduler.note(f"{self.name} {operation}", lambda: " ".join(ids_in(str(parameters))))
         for repeat in range(SDK_REPEATS):
             try:
@@ -415,12 +415,12 @@ class Environment:
             return wrong(Wrong.LATE)
         if operation == "transact_write_items" and weather.strikes(Kind.CONFLICT, service, now):
             account.trouble(self.settings.name, f"{self.name} {operation} takes long")
-            return self._made(operation, partial(self._transact_slowly, real), parameters)
+            return self._call_and_note(operation, partial(self._transact_slowly, real), parameters)
         if weather.strikes(Kind.REPEATED, service, now):
             self._repeated(operation, real, parameters)
         if weather.strikes(Kind.LOST, service, now):
             return wrong(Wrong.LOST)
-        return self._made(operation, real, parameters)
+        return self._call_and_note(operation, real, parameters)
 
     def _goes_wrong(
         self, wrong: Wrong, *, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]
@@ -449,8 +449,8 @@ class Environment:
             raise ReadTimeoutError(endpoint_url=service)
         if wrong is Wrong.REPEATED:
             self._repeated(operation, real, parameters)
-            return self._made(operation, real, parameters)
-        self._made(operation, real, parameters)
+            return self._call_and_note(operation, real, parameters)
+        self._call_and_note(operation, real, parameters)
         account.trouble(function, f"{self.name} {operation} unanswered")
         self.pause(account.random.randrange(1_000_000, 40_000_000))
         raise ReadTimeoutError(endpoint_url=service)
@@ -474,7 +474,7 @@ class Environment:
         assert account.chosen is not None
         account.chosen.wait(self.name)
         self.pause(0)
-        return self._made(operation, real, parameters)
+        return self._call_and_note(operation, real, parameters)
 
     def _take_effect_late(self, real: Callable[..., Any], parameters: dict[str, Any]) -> None:
         """Wait for an answer in vain; the call takes effect some time after its caller has given up."""

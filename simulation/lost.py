@@ -37,8 +37,8 @@ class Lost:
     def violations(self) -> Iterator[Violation]:
         """Deliveries whose order was lost without a valid reason."""
         for at, key in self._unexplained:
-            told = f"to {key.subscriber_id}: swept at {at / SECOND:.0f} s, and nobody had purged it"
-            yield Violation("lost without a reason", key.message_id, told)
+            detail = f"to {key.subscriber_id}: swept at {at / SECOND:.0f} s, and nobody had purged it"
+            yield Violation("lost without a reason", key.message_id, detail)
 
     def _swept(self, body: str) -> None:
         for order in decode_pack(body):
@@ -55,7 +55,7 @@ class Lost:
             for body in queue.bodies():
                 if key.message_id in body and any(each.key == key for each in decode_pack(body)):
                     return True
-        return any(key.message_id in told for told in self._account.streamed())
+        return any(key.message_id in ids for ids in self._account.streamed())
 
     def _waits(self, key: DeliveryKey) -> bool:
         """Whether an order for a delivery waits in the schedule, in its subscriber's backlog, or behind another

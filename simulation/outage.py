@@ -234,7 +234,7 @@ class Progress:
     """
 
     def __init__(self, minutes: float) -> None:
-        self._began = self._told = time.monotonic()
+        self._began = self._reported = time.monotonic()
         self._ends = self._began + minutes * 60 if minutes else 0.0
         self.ended = False
 
@@ -246,8 +246,8 @@ class Progress:
         """Print the progress if it is time to; whether to go on."""
         now = time.monotonic()
         self.ended = self.ended or bool(self._ends and now >= self._ends)
-        if now - self._told >= TELLS_EACH_S:
-            self._told = now
+        if now - self._reported >= TELLS_EACH_S:
+            self._reported = now
             waiting = sum(len(account.queues[name]) for name in WAIT_WATCHED)
             print(
                 f"minute {account.scheduler.now // MINUTE}: {len(watch.accepted_at)} messages, {watch.tries['down']} "

@@ -37,8 +37,10 @@ def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_
     log = [each for each in endpoint.log if not truth.asked_by_hand((each.message_id, subscriber_id), each.at)]
     for (_, before), (at, after) in pairwise(history):
         if _claims(before, after) and START_MS + at // 1000 < before.probe_at - clocks_off_ms:
-            told = f"{endpoint.name} at {_told(at)}, {(before.probe_at - START_MS - at // 1000) / 1000:.1f} s too soon"
-            yield Violation("probed before its time", subscriber_id, told)
+            detail = (
+                f"{endpoint.name} at {_clock(at)}, {(before.probe_at - START_MS - at // 1000) / 1000:.1f} s too soon"
+            )
+            yield Violation("probed before its time", subscriber_id, detail)
     for begins, ends in _open(history):
         claims = [
             at for (_, before), (at, after) in pairwise(history) if begins < at <= ends and _claims(before, after)
@@ -47,14 +49,14 @@ def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_
         for each in alone:
             claim = next((at for at in claims if each.at - UNDER_WAY <= at <= each.at), None)
             if claim is None:
-                told = f"{endpoint.name} at {_told(each.at)}, open since {_told(begins)}"
-                yield Violation("asked while its circuit was open", each.message_id, told)
+                detail = f"{endpoint.name} at {_clock(each.at)}, open since {_clock(begins)}"
+                yield Violation("asked while its circuit was open", each.message_id, detail)
             else:
                 claims.remove(claim)
         for earlier, later in pairwise(alone):
             if earlier.ended_at is None or later.at < earlier.ended_at:
-                told = f"{endpoint.name} at {_told(earlier.at)} and {_told(later.at)}"
-                yield Violation("two probes at a time", later.message_id, told)
+                detail = f"{endpoint.name} at {_clock(earlier.at)} and {_clock(later.at)}"
+                yield Violation("two probes at a time", later.message_id, detail)
     yield from _ramp(truth, endpoint, subscriber_id, history)
 
 
@@ -90,11 +92,11 @@ def _ramp(
         count = bisect.bisect_right(times, at) - bisect.bisect_left(times, at - A_RUN)
         # Requests that a closed circuit allowed just before it opened again are not part of the ramp.
         if count > most and (place < 2 or at - history[place - 1][0] > A_RUN):
-            told = (
-                f"{endpoint.name}: {count} let go within a minute at {_told(at)}, {health.state} for {health.ramped} "
+            detail = (
+                f"{endpoint.name}: {count} let go within a minute at {_clock(at)}, {health.state} for {health.ramped} "
                 f"minutes"
             )
-            yield Violation("more let go than its ramp allows", subscriber_id, told)
+            yield Violation("more let go than its ramp allows", subscriber_id, detail)
             return
 
 
@@ -131,12 +133,12 @@ def in_order(
             gone = truth.accepted[message.queue_uid, before].gone_at
             over = [each for each in (ended, gone) if each is not None]
             if not over or began < min(over):
-                told = f"asked at {_told(began)}, {before} ended at {_told(min(over)) if over else 'no time'}"
-                yield Violation("out of order", message.message_id, told)
+                detail = f"asked at {_clock(began)}, {before} ended at {_clock(min(over)) if over else 'no time'}"
+                yield Violation("out of order", message.message_id, detail)
     for (queue_uid, key, sequence), message_id in places.items():
         if sequence > 1 and (queue_uid, key, sequence - 1) not in places:
             yield Violation("a place left out", message_id, f"{key} has no {sequence - 1}")
 
 
-def _told(at: int) -> str:
+def _clock(at: int) -> str:
     return f"{at / SECOND:.3f} s"

@@ -74,7 +74,7 @@ class Arrived:
         body: The payload, as text.
         group: Its message group or partition.
         place: The object that it is in.
-        told: Whether the answer said that it was taken.
+        acknowledged: Whether the answer said that it was taken.
     """
 
     seen: Asked
@@ -83,7 +83,7 @@ class Arrived:
     body: str
     group: str
     place: str
-    told: bool
+    acknowledged: bool
 
 
 @dataclass(frozen=True)
@@ -239,10 +239,12 @@ class Receiver(Endpoint):
         for number, each in enumerate(entries):
             if number not in failed and not self._dropped(seen, each):
                 # A data stream that took a part is sent all of it again.
-                told = trouble is not Trouble.LOSES and not (failed and self.form is Form.KINESIS)
+                acknowledged = trouble is not Trouble.LOSES and not (failed and self.form is Form.KINESIS)
                 said = json.loads(each.body)
                 marker = said.get("payload", said)["marker"]
-                self.taken.append(Arrived(seen, marker, each.message_id, each.body, each.group, each.place, told))
+                self.taken.append(
+                    Arrived(seen, marker, each.message_id, each.body, each.group, each.place, acknowledged)
+                )
         if trouble is Trouble.LOSES:
             return Reply(error_class="reset", takes=quick)
         if failed and self.form is Form.LAMBDA:
@@ -250,7 +252,7 @@ class Receiver(Endpoint):
             return Reply(200, quick, body=b"{}", headers={"x-amz-function-error": "Unhandled"})
         if failed and self.form in {Form.SQS, Form.SNS} and not _takes_several(seen):
             return self._refusal(_REFUSED[Trouble.ERRORS], quick)
-        return Reply(200, quick, body=self._told(seen, len(entries), failed))
+        return Reply(200, quick, body=self._answer(seen, len(entries), failed))
 
     def _dropped(self, seen: Asked, entry: _Entry) -> bool:
         """Whether a FIFO queue has it already; otherwise it remembers it."""
@@ -262,7 +264,7 @@ class Receiver(Endpoint):
         self._once[entry.once] = seen.at
         return False
 
-    def _told(self, seen: Asked, count: int, failed: set[int]) -> bytes:
+    def _answer(self, seen: Asked, count: int, failed: set[int]) -> bytes:
         """What it answers, by what became of each entry."""
         if self.form in {Form.S3, Form.HTTP, Form.LAMBDA}:
             return b""

@@ -69,8 +69,8 @@ def listed() -> set[Granted]:
 
 def reason(right: Granted) -> str | None:
     """The line of :data:`UNUSED` that names a right."""
-    told = f"{right.function} {right.action} {right.resource}"
-    return next((each for each in UNUSED if fnmatchcase(told, each)), None)
+    name = f"{right.function} {right.action} {right.resource}"
+    return next((each for each in UNUSED if fnmatchcase(name, each)), None)
 
 
 def _named(right: Granted) -> bool:

@@ -61,7 +61,7 @@ class Role:
         """
         operation = "".join(each.capitalize() for each in call.split("_"))
 
-        def made(**given: Any) -> Any:
+        def guarded_operation(**given: Any) -> Any:
             self.require(service, operation, needs(service, operation, given, PLACE))
             try:
                 answer = real(**given)
@@ -72,7 +72,7 @@ class Role:
             self.require(service, operation, needs_of_answer(service, operation, given, answer, PLACE))
             return answer
 
-        return made
+        return guarded_operation
 
     def require(self, service: str, operation: str, needed: list[Need]) -> None:
         """Note what is used.
@@ -97,12 +97,12 @@ class ArnResolver(Resolver):
 
     def value(self, value: Any) -> Any:
         """A value with nothing left in it that is to be resolved."""
-        made = super().value(value)
-        if isinstance(made, list):
-            return [each for each in made if each != "AWS::NoValue"]
-        if isinstance(made, dict):
-            return {name: each for name, each in made.items() if each != "AWS::NoValue"}
-        return made
+        resolved = super().value(value)
+        if isinstance(resolved, list):
+            return [each for each in resolved if each != "AWS::NoValue"]
+        if isinstance(resolved, dict):
+            return {name: each for name, each in resolved.items() if each != "AWS::NoValue"}
+        return resolved
 
     def _ref(self, name: str) -> Any:
         if name in _PSEUDO:
@@ -158,11 +158,11 @@ def _transformed() -> str:
 
 @cache
 def _deployed(given: str) -> dict[str, Any]:
-    made = json.loads(_transformed())
-    resolver = ArnResolver(made, json.loads(given))
+    template = json.loads(_transformed())
+    resolver = ArnResolver(template, json.loads(given))
     return {
         name: resolver.value(each)
-        for name, each in made["Resources"].items()
+        for name, each in template["Resources"].items()
         if "Condition" not in each or resolver.holds({"Condition": each["Condition"]})
     }
 

@@ -350,25 +350,25 @@ def _queues(account: Account) -> list[Violation]:
             violations.append(Violation("given up again and again", message_id, f"{count} times"))
     for queue in account.queues.values():
         for each in queue.worn_out:
-            told = f"{queue.name}: {each.receives} receives, {each.failed_runs} of them failed"
-            violations.append(Violation("dead letter without a fault", _message_in(each.body), told))
+            detail = f"{queue.name}: {each.receives} receives, {each.failed_runs} of them failed"
+            violations.append(Violation("dead letter without a fault", _message_in(each.body), detail))
         for each in queue.hasty.values():
-            told = f"{queue.name}: {each.hasty} times within seconds"
-            violations.append(Violation("handed out in vain", _message_in(each.body), told))
+            detail = f"{queue.name}: {each.hasty} times within seconds"
+            violations.append(Violation("handed out in vain", _message_in(each.body), detail))
         if queue.stopped:
-            told = f"{queue.most_seen} were, and {queue.stopped} times nothing was handed out"
-            violations.append(Violation("too many in flight", queue.name, told))
+            detail = f"{queue.most_seen} were, and {queue.stopped} times nothing was handed out"
+            violations.append(Violation("too many in flight", queue.name, detail))
         for at_ms, seconds, body in queue.long:
             at, worker = account.moment(at_ms), WORKERS.get(queue.name)
             if worker is not None and not account.troubled(worker, at - TROUBLED_WITHIN, at):
-                told = f"{queue.name}: {seconds} s at {at / SECOND:.1f} s"
-                violations.append(Violation("a long wait in flight", _message_in(body), told))
+                detail = f"{queue.name}: {seconds} s at {at / SECOND:.1f} s"
+                violations.append(Violation("a long wait in flight", _message_in(body), detail))
         for at_ms, hidden_ms, body in queue.abandoned:
             at, worker = account.moment(at_ms), WORKERS.get(queue.name)
             # Calls that fail keep a run from hiding its messages again in time.
             if worker is not None and not account.troubled(worker, at - TROUBLED_WITHIN, at, alive=True):
-                told = f"{queue.name}: hidden for {hidden_ms / 1000:.0f} s more at {at / SECOND:.1f} s"
-                violations.append(Violation("what a dead run had in hand", _message_in(body), told))
+                detail = f"{queue.name}: hidden for {hidden_ms / 1000:.0f} s more at {at / SECOND:.1f} s"
+                violations.append(Violation("what a dead run had in hand", _message_in(body), detail))
     return violations
 
 

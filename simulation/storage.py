@@ -53,12 +53,12 @@ class Kms:
     """One key. What it encrypts can only be decrypted with the context that it was encrypted with."""
 
     def __init__(self) -> None:
-        self._made = 0
+        self._data_keys = 0
 
     def generate_data_key(self, *, KeyId: str, NumberOfBytes: int, **more: Any) -> dict[str, Any]:  # noqa: N803
         """GenerateDataKey."""
-        self._made += 1
-        plain = hashlib.shake_256(f"data key {self._made}".encode()).digest(NumberOfBytes)
+        self._data_keys += 1
+        plain = hashlib.shake_256(f"data key {self._data_keys}".encode()).digest(NumberOfBytes)
         blob = repr((plain, sorted(more.get("EncryptionContext", {}).items()), KeyId)).encode()
         return {"Plaintext": plain, "CiphertextBlob": blob, "KeyId": KeyId}
 

@@ -116,11 +116,11 @@ class Chosen:
         strike: What happens to one call; None to number them only.
 
     Attributes:
-        made: The calls, by number.
+        calls: The calls, by number.
     """
 
     def __init__(self, account: Conditions, strike: Strike | None = None) -> None:
-        self.made: list[Call] = []
+        self.calls: list[Call] = []
         self._account = account
         self._strike = strike
         self._waiting: tuple[str, Signal] | None = None
@@ -129,9 +129,9 @@ class Chosen:
     def reached(self, environment: str, service: str, operation: str, parameters: Mapping[str, Any]) -> Strike | None:
         """Number a call; what happens to it, if anything does."""
         account, strike, now = self._account, self._strike, self._account.scheduler.now
-        number = len(self.made)
+        number = len(self.calls)
         through, lines = _through() if strike is None else (frozenset[str](), ())
-        self.made.append(Call(environment, operation, _where(parameters), now, through, lines))
+        self.calls.append(Call(environment, operation, _where(parameters), now, through, lines))
         self._goes_on(environment)
         if strike is None or number != strike.call:
             return None
@@ -140,14 +140,14 @@ class Chosen:
         # A rate that is a drizzle's: it is one fault, which explains what it struck and nothing else.
         storm = Storm("strike", kind, where, now, now, 0.0)
         account.weather.strike(kind, where, now, storm)
-        account.note(f"strike {strike} at {self.made[number]} {' '.join(ids_in(str(parameters)))}")
+        account.note(f"strike {strike} at {self.calls[number]} {' '.join(ids_in(str(parameters)))}")
         return strike
 
     def wait(self, environment: str) -> None:
         """Wait until others have made their calls, in the current task."""
-        told = Signal(self._account.scheduler)
-        self._waiting = environment, told
-        told.wait(HELD_S)
+        signal = Signal(self._account.scheduler)
+        self._waiting = environment, signal
+        signal.wait(HELD_S)
         self._waiting = None
 
     def _goes_on(self, environment: str) -> None:

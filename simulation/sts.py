@@ -56,5 +56,9 @@ class Sts:
         ends_at = now + asked["DurationSeconds"] * 1000
         keys = Keys(f"ASIA{len(self.given):016d}", role, external_id, now, ends_at)
         self.given[keys.key_id] = keys
-        told = {"AccessKeyId": keys.key_id, "SecretAccessKey": "secret", "SessionToken": f"session-{keys.key_id}"}
-        return {"Credentials": {**told, "Expiration": datetime.fromtimestamp(ends_at / 1000, UTC)}}
+        credentials = {
+            "AccessKeyId": keys.key_id,
+            "SecretAccessKey": "secret",
+            "SessionToken": f"session-{keys.key_id}",
+        }
+        return {"Credentials": {**credentials, "Expiration": datetime.fromtimestamp(ends_at / 1000, UTC)}}

@@ -208,11 +208,11 @@ def stack(settings: Mapping[str, str] | None = None, /, **parameters: Any) -> St
         elif kind == "AWS::SQS::Queue":
             queues.append(_queue(name, resolver.value(properties)))
         elif kind == "AWS::Serverless::Function" and str(properties.get("CodeUri", "")).startswith("functions/"):
-            made = _function(properties, resolver, source.get("Globals", {}), _written_out(name, resolver))
-            if made.name in ("push", "poll"):
-                made = replace(made, queues=tuple(replace(each, **batches) for each in made.queues))
-            own = {key: value for key, value in (settings or {}).items() if key in made.environ}
-            functions.append(replace(made, environ={**made.environ, **own}))
+            function = _function(properties, resolver, source.get("Globals", {}), _written_out(name, resolver))
+            if function.name in ("push", "poll"):
+                function = replace(function, queues=tuple(replace(each, **batches) for each in function.queues))
+            own = {key: value for key, value in (settings or {}).items() if key in function.environ}
+            functions.append(replace(function, environ={**function.environ, **own}))
     return Stack(tuple(tables), tuple(queues), tuple(functions), parameters)
 
 

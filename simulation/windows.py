@@ -44,8 +44,8 @@ def calls(world: str) -> Sequence[Call]:
     """The calls of a small world that can be struck."""
     with played(plan(world)) as scene:
         assert scene.account.chosen is not None
-        made = scene.account.chosen.made
-        return [each for each in made if each.at <= made[0].at + scene.world.struck_s * SECOND]
+        calls_made = scene.account.chosen.calls
+        return [each for each in calls_made if each.at <= calls_made[0].at + scene.world.struck_s * SECOND]
 
 
 def near(world: str, places: Collection[str], most: int) -> Sequence[Strike]:

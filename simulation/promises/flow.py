@@ -126,29 +126,29 @@ class Flow:
             self._too_often(name, limit.rate_per_s, log, window_s)
         spoilt = [(each.at, each.ended + round(calm_s * SECOND)) for each in log if not each.fine]
         stormy = [(each.at, each.ends + _felt_s(each) * SECOND) for each in self._faults.storms]
-        lined = _lined(log, waiting, [*disturbed])
-        self._enough(name, limit, log, lined, _without(_joined(lined), [*spoilt, *stormy]))
+        waits = _waits_of(log, waiting, [*disturbed])
+        self._enough(name, limit, log, waits, _without(_joined(waits), [*spoilt, *stormy]))
 
     def _too_many(self, name: str, at_once: int, log: Sequence[Asked]) -> None:
         ends: list[int] = []
         for each in log:
             ends = [*(end for end in ends if end > each.at), each.ended]
-            told = f"{name}: {len(ends)} at {moment(each.at)}"
-            self._judgement.fact(len(ends) <= at_once, TOO_MANY, each.message_id, told)
+            detail = f"{name}: {len(ends)} at {moment(each.at)}"
+            self._judgement.fact(len(ends) <= at_once, TOO_MANY, each.message_id, detail)
 
     def _too_often(self, name: str, rate: float, log: Sequence[Asked], window_s: float) -> None:
         most, times = rate * (window_s + 1) + UNEQUAL, [each.at for each in log]
         for place, each in enumerate(log):
             count = place + 1 - bisect.bisect_right(times, each.at - window_s * SECOND)
-            told = f"{name}: {count} in {window_s:g} s at {moment(each.at)}, not {most:.0f}"
-            self._judgement.fact(count <= most, TOO_OFTEN, each.message_id, told)
+            detail = f"{name}: {count} in {window_s:g} s at {moment(each.at)}, not {most:.0f}"
+            self._judgement.fact(count <= most, TOO_OFTEN, each.message_id, detail)
 
     def _enough(
         self,
         name: str,
         limit: Limit,
         log: Sequence[Asked],
-        lined: Sequence[tuple[int, int]],
+        waits: Sequence[tuple[int, int]],
         busy: Sequence[tuple[int, int]],
     ) -> None:
         times = [each.at for each in log]
@@ -157,23 +157,23 @@ class Flow:
                 span_s = max(RATE_S, EACH_RATE / limit.rate_per_s)
                 for start in _spans(begins, ends, span_s):
                     count = _count(times, start, start + span_s * SECOND)
-                    told = f"{name}: {count} in {span_s:g} s from {moment(start)}"
+                    detail = f"{name}: {count} in {span_s:g} s from {moment(start)}"
                     # What comes back from where it slept alone is in time by the rule of who goes on.
-                    there = sum(since <= start < until for since, until in lined)
+                    there = sum(since <= start < until for since, until in waits)
                     kept = count >= min(LEAST * limit.rate_per_s * span_s, there) - 1
-                    self._judgement.fact(kept, TOO_SLOW, name, told, self._because(start, span_s))
+                    self._judgement.fact(kept, TOO_SLOW, name, detail, self._because(start, span_s))
             if limit.at_once is not None:
                 for start in _spans(begins, ends, PLACES_S):
                     self._in_use(name, limit.at_once, log, start)
             gap_s = GOES_ON_S + (1 / limit.rate_per_s if limit.rate_per_s else 0)
             for start in _spans(begins, ends, gap_s):
                 # Nothing explains this one: it is what is promised of deaths.
-                told = f"{name}: nothing in {gap_s:g} s from {moment(start)}"
+                detail = f"{name}: nothing in {gap_s:g} s from {moment(start)}"
                 going = _count(times, start, start + gap_s * SECOND) or any(
                     each.at < start + gap_s * SECOND and each.ended > start for each in log
                 )
                 other = [each for each in self._because(start, gap_s) if each.struck != ("crash",)]
-                self._judgement.fact(bool(going), STOPPED, name, told, other)
+                self._judgement.fact(bool(going), STOPPED, name, detail, other)
 
     def _in_use(self, name: str, at_once: int, log: Sequence[Asked], start: int) -> None:
         """Whoever has the turn last waits for its answers before it passes on."""
@@ -184,8 +184,8 @@ class Flow:
         longest_s = max((each.ended - each.at for each in lasting), default=0) / SECOND
         used_s = sum(min(each.ended, stop) - max(each.at, start) for each in lasting) / SECOND
         least_s = IN_USE * at_once * max(0.0, PLACES_S - longest_s)
-        told = f"{name}: {used_s:.0f} s in use of {at_once} places for {PLACES_S} s from {moment(start)}"
-        self._judgement.fact(used_s >= least_s, UNUSED, name, told, self._because(start, PLACES_S))
+        detail = f"{name}: {used_s:.0f} s in use of {at_once} places for {PLACES_S} s from {moment(start)}"
+        self._judgement.fact(used_s >= least_s, UNUSED, name, detail, self._because(start, PLACES_S))
 
     def _because(self, start: int, span_s: float) -> Sequence[Because]:
         return self._faults.on("", start - BEFORE_S * SECOND, round(start + span_s * SECOND))
@@ -195,7 +195,7 @@ def _felt_s(storm: Fault) -> int:
     return HIDDEN_S if storm.kept_from_running else BEFORE_S
 
 
-def _lined(
+def _waits_of(
     log: Sequence[Asked], waiting: Iterable[Waiting], disturbed: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """The spans in which messages waited that were asked about afterwards."""
@@ -204,8 +204,8 @@ def _lined(
         first.setdefault(each.message_id, each.at)
     spans = ((each.since, first.get(each.message_id, 0)) for each in waiting)
     own = [each for each in spans if not any(begins <= each[1] and each[0] <= ends for begins, ends in disturbed)]
-    lined = ((begins + IN_LINE_S * SECOND, ends) for begins, ends in own)
-    return [each for each in lined if each[0] < each[1]]
+    waits = ((begins + IN_LINE_S * SECOND, ends) for begins, ends in own)
+    return [each for each in waits if each[0] < each[1]]
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

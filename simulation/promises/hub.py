@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulation.promises.judgement import SECOND, Faults, Judgement, Told, moment
+from simulation.promises.judgement import SECOND, Exchange, Faults, Judgement, moment
 from simulation.promises.push import FOREVER, Doubling, Meaning, Owed, Pushes, Request, Seen, Terms
 
 SPREAD = 0.2
@@ -50,7 +50,7 @@ class Pushed:
 
     kind: str
     payload: Mapping[str, Any]
-    told: Told
+    exchange: Exchange
     message_id: str = ""
 
 
@@ -81,7 +81,7 @@ class Hub:
         self._pushes = Pushes(judgement, faults, clocks_s=clocks_s, ends=ends)
 
     def judge(
-        self, pushed: Sequence[Pushed], requests: Sequence[Request], by_hand: Mapping[str, Sequence[Told]]
+        self, pushed: Sequence[Pushed], requests: Sequence[Request], by_hand: Mapping[str, Sequence[Exchange]]
     ) -> None:
         """Judge each message at each service.
 
@@ -103,9 +103,9 @@ class Hub:
             key = json.dumps(payload)
             if key not in known and MADE_OF in payload:
                 # A message that a service had made.
-                known[key].pushes.append(Pushed(content["message"], payload, Told(0, request.at, 0)))
-            told = f"{request.receiver} at {moment(request.at)}: {request.body[:60]!r}"
-            if self._judgement.fact(key in known, NEVER_PUSHED, request.message_id, told):
+                known[key].pushes.append(Pushed(content["message"], payload, Exchange(0, request.at, 0)))
+            detail = f"{request.receiver} at {moment(request.at)}: {request.body[:60]!r}"
+            if self._judgement.fact(key in known, NEVER_PUSHED, request.message_id, detail):
                 known[key].asked[request.receiver][request.message_id].append(request)
         for message in known.values():
             for name in self._services:
@@ -123,10 +123,10 @@ class Hub:
         asked: Sequence[Request],
         name: str,
         *,
-        by_hand: Sequence[Told],
+        by_hand: Sequence[Exchange],
     ) -> None:
         pushed, service = pushes[-1], self._services[name]
-        told = Told(pushes[0].told.asked, pushed.told.answered, pushed.told.status)
+        exchange = Exchange(pushes[0].exchange.asked, pushed.exchange.answered, pushed.exchange.status)
         wanted = pushed.kind in service.types
         for each in asked:
             self._judgement.fact(wanted, NOT_WANTED, message_id, f"{name} at {moment(each.at)}")
@@ -136,15 +136,15 @@ class Hub:
         waits = Doubling(service.base_s, service.cap_s, SPREAD, service.most_attempts)
         # The store's messages have no end; whether a type is for a service may be a minute old where it was turned off,
         # and is asked late where nothing runs.
-        owed = Owed(message_id, name, frozenset({name}), told, 0, FOR_EVER_S, [Terms(0, FOREVER, waits)])
+        owed = Owed(message_id, name, frozenset({name}), exchange, 0, FOR_EVER_S, [Terms(0, FOREVER, waits)])
         owed.by_hand = list(by_hand)
-        last = asked[-1].ended if asked else told.answered
+        last = asked[-1].ended if asked else exchange.answered
         asked_by = self._faults.over(last + 60 * SECOND)
-        off = [begins for begins, ends in service.off if begins <= asked_by and told.asked <= ends]
+        off = [begins for begins, ends in service.off if begins <= asked_by and exchange.asked <= ends]
         if off:
-            owed.disturbed = max(told.asked, min(off))
-        if len(pushes) > 1 or not told.done:
-            owed.disturbed = told.asked
+            owed.disturbed = max(exchange.asked, min(off))
+        if len(pushes) > 1 or not exchange.done:
+            owed.disturbed = exchange.asked
         polls = False
         seen: list[Seen] = []
         for each in asked:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from simulation.promises.judgement import SECOND, Faults, Judgement, Post, Told, moment
+from simulation.promises.judgement import SECOND, Exchange, Faults, Judgement, Post, moment
 from simulation.promises.push import FOREVER, Came, Fixed, Meaning, Owed, Pushes, Request, Seen, Terms
 
 RESERVED = 202
@@ -58,7 +58,7 @@ class Act:
         kind: What: change the retries; remove, add or change a subscriber (which adds one that was removed); clear,
             delete, or make the queue; delete a message.
         queue: The queue.
-        told: The request.
+        exchange: The request.
         subject: The subscriber, or the message.
         retries: The new number of retries.
         delay_s: The new wait.
@@ -66,7 +66,7 @@ class Act:
 
     kind: Literal["retries", "remove", "add", "change", "clear", "delete", "make", "forget"]
     queue: str
-    told: Told
+    exchange: Exchange
     subject: str = ""
     retries: int = 0
     delay_s: int = 0
@@ -78,7 +78,7 @@ class Acknowledgement:
 
     message_id: str
     name: str
-    told: Told
+    exchange: Exchange
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class PushQueues:
     ) -> None:
         """Judge each message at each of its subscribers."""
         self._acts: dict[str, list[Act]] = defaultdict(list)
-        for act in sorted(acts, key=lambda each: each.told.asked):
-            if act.told.done or act.told.unsure:
+        for act in sorted(acts, key=lambda each: each.exchange.asked):
+            if act.exchange.done or act.exchange.unsure:
                 self._acts[act.queue].append(act)
         self._terms = {name: list(self._terms_of(name)) for name in self._queues}
         self._asked: dict[str, list[Request]] = defaultdict(list)
@@ -155,8 +155,8 @@ class PushQueues:
         for act in self._acts[name]:
             if act.kind in {"retries", "make"}:
                 waits = Fixed(act.retries, act.delay_s) if act.kind == "retries" else first
-                versions.append((act.told.asked, waits, act.told.done))
-                ends.append(act.told.answered)
+                versions.append((act.exchange.asked, waits, act.exchange.done))
+                ends.append(act.exchange.answered)
         for place, (since, waits, _) in enumerate(versions):
             until = next(
                 (end for end, (_, _, sure) in zip(ends[place:], versions[place + 1 :], strict=True) if sure), FOREVER
@@ -167,19 +167,20 @@ class PushQueues:
         """What may have been so between two moments, by acts that say what is so from then on; at first it was so."""
         may = {True}
         for act in self._acts[queue]:
-            if act.kind in kinds and act.subject == subject and act.told.asked <= ends:
-                sure = act.told.done and not act.told.unsure and act.told.answered <= begins
+            if act.kind in kinds and act.subject == subject and act.exchange.asked <= ends:
+                sure = act.exchange.done and not act.exchange.unsure and act.exchange.answered <= begins
                 may = {kinds[act.kind]} if sure else may | {kinds[act.kind]}
         return may
 
     def _message(self, post: Post, message_id: str, body: bytes, delay_s: int) -> None:
-        queue, told = self._queues[post.queue], post.told
-        exists = self._there(post.queue, {"delete": False, "make": True}, told.asked, told.answered)
+        queue, exchange = self._queues[post.queue], post.exchange
+        exists = self._there(post.queue, {"delete": False, "make": True}, exchange.asked, exchange.answered)
         if exists == {False}:
             # The post made a queue of its own.
             return
         there = {
-            name: self._there(post.queue, COMES_AND_GOES, told.asked, told.answered, name) for name in queue.subscribers
+            name: self._there(post.queue, COMES_AND_GOES, exchange.asked, exchange.answered, name)
+            for name in queue.subscribers
         }
         groups = [tuple(queue.subscribers)] if queue.unicast else [(name,) for name in queue.subscribers]
         for names in groups:
@@ -191,12 +192,12 @@ class PushQueues:
             if not receivers:
                 continue
             where = f"{post.queue} to {'/'.join(names)}"
-            owed = Owed(message_id, where, receivers, told, delay_s, queue.expires_s, self._terms[post.queue])
+            owed = Owed(message_id, where, receivers, exchange, delay_s, queue.expires_s, self._terms[post.queue])
             owed.prompt = queue.prompt
-            owed.acknowledged = [each.told for each in self._acknowledged.get(message_id, ()) if each.name in names]
+            owed.acknowledged = [each.exchange for each in self._acknowledged.get(message_id, ()) if each.name in names]
             self._acted(owed, post, names)
             if False in exists or any(False in there[name] for name in names):
-                owed.disturbed = told.asked
+                owed.disturbed = exchange.asked
             seen = [self._seen(queue, each, body) for each in asked]
             came = self._pushes.judge(owed, seen)
             self._told_of(owed, came, post, body, names)
@@ -205,12 +206,12 @@ class PushQueues:
         """What its owner did to a message, or to its subscribers, since."""
         for act in self._acts[post.queue]:
             concerns = act.kind in {"clear", "delete", "make"} or act.subject in {owed.message_id, *names}
-            if not concerns or act.kind in {"retries", "add", "change"} or act.told.answered < post.told.asked:
+            if not concerns or act.kind in {"retries", "add", "change"} or act.exchange.answered < post.exchange.asked:
                 continue
-            owed.disturbed = min(owed.disturbed, act.told.asked)
-            certainly = act.told.asked > post.told.answered
+            owed.disturbed = min(owed.disturbed, act.exchange.asked)
+            certainly = act.exchange.asked > post.exchange.answered
             if certainly and act.kind != "make" and not (act.kind == "remove" and len(names) > 1):
-                owed.back.append(act.told)
+                owed.back.append(act.exchange)
 
     @staticmethod
     def _seen(queue: Queue, each: Request, body: bytes) -> Seen:
@@ -240,15 +241,15 @@ class PushQueues:
             self._judgement.fact(fact, ERROR_OF_OTHERS, about, f"{len(each.body or b'')} bytes for {len(body)}")
         taken = came.over is not None or any(each.done for each in owed.acknowledged)
         most = int(bool(queue.error_queue) and not taken)
-        told = f"{owed.where}: {len(found)}, {came.why or 'not taken'}, after {came.most} tries"
-        self._judgement.fact(len(found) <= most or owed.disturbed < FOREVER, TOO_MANY_TOLD, about, told, because)
+        detail = f"{owed.where}: {len(found)}, {came.why or 'not taken'}, after {came.most} tries"
+        self._judgement.fact(len(found) <= most or owed.disturbed < FOREVER, TOO_MANY_TOLD, about, detail, because)
         doubtful = owed.disturbed < FOREVER or any(each.unsure for each in owed.acknowledged)
-        expires = post.told.answered + round((owed.delay_s + queue.expires_s) * SECOND)
+        expires = post.exchange.answered + round((owed.delay_s + queue.expires_s) * SECOND)
         due = (came.may_end and came.latest < self._ends) or expires + 26 * 3_600 * SECOND < self._ends
         # Whoever looks when the next try is due sees that it has expired.
         due = due or expires < came.latest < self._ends - 3_600 * SECOND
         if most and not doubtful and due:
-            self._judgement.fact(len(found) >= 1, NOT_TOLD, about, told, because)
+            self._judgement.fact(len(found) >= 1, NOT_TOLD, about, detail, because)
 
     def _strangers(self, posts: Sequence[Post], known: set[str]) -> None:
         """Messages whose post was not answered: they exist at most once for each such post, with its bytes."""
@@ -260,6 +261,6 @@ class PushQueues:
             if message_id in known:
                 continue
             key = asked[0].queue, asked[0].body
-            told = f"{asked[0].queue} at {moment(asked[0].at)}: {asked[0].body[:40]!r}"
-            self._judgement.fact(open_posts[key] > 0, NEVER_POSTED, message_id, told)
+            detail = f"{asked[0].queue} at {moment(asked[0].at)}: {asked[0].body[:40]!r}"
+            self._judgement.fact(open_posts[key] > 0, NEVER_POSTED, message_id, detail)
             open_posts[key] -= 1

@@ -21,19 +21,19 @@ class Violation:
     Attributes:
         rule: The rule that was broken.
         about: Its subject: an id that can be searched for in the trace.
-        told: What happened.
+        detail: What happened.
     """
 
     rule: str
     about: str
-    told: str
+    detail: str
 
     def __str__(self) -> str:
-        return f"{self.rule}: {self.about}: {self.told}"
+        return f"{self.rule}: {self.about}: {self.detail}"
 
 
 @dataclass(frozen=True)
-class Told:
+class Exchange:
     """A request and when it was answered.
 
     Attributes:
@@ -69,14 +69,14 @@ class Post:
 
     Attributes:
         queue: The queue.
-        told: The request.
+        exchange: The request.
         bodies: The body of each message.
         delays_s: The delay of each message.
         ids: Their ids, if they were answered.
     """
 
     queue: str
-    told: Told
+    exchange: Exchange
     bodies: Sequence[bytes]
     delays_s: Sequence[int]
     ids: Sequence[str] = ()
@@ -101,7 +101,7 @@ class Fault:
 
     @property
     def struck(self) -> tuple[str, ...]:
-        """Its kind, as :attr:`Told.struck`."""
+        """Its kind, as :attr:`Exchange.struck`."""
         return (self.kind,)
 
     @property
@@ -110,7 +110,7 @@ class Fault:
         return self.kind in NOT_BEGUN
 
 
-Because = Told | Fault
+Because = Exchange | Fault
 
 
 class Faults:
@@ -198,14 +198,14 @@ class Judgement:
         self.excused: Counter[str] = Counter()
         self._known: set[tuple[str, frozenset[Because]]] = set()
 
-    def fact(self, kept: bool, rule: str, about: str, told: str, because: Iterable[Because] = ()) -> bool:
+    def fact(self, kept: bool, rule: str, about: str, detail: str, because: Iterable[Because] = ()) -> bool:
         """Judge one fact.
 
         Args:
             kept: Whether the promise was kept.
             rule: The rule.
             about: Its subject.
-            told: What happened.
+            detail: What happened.
             because: Faults that explain it, and requests that do, if faults were applied to them.
 
         Returns:
@@ -222,7 +222,7 @@ class Judgement:
             self._known.add((rule, faults))
             self.excused[f"{rule}, for {' and '.join(kinds)}"] += 1
         else:
-            self.violations.append(Violation(rule, about, told))
+            self.violations.append(Violation(rule, about, detail))
         return False
 
     def total(self) -> list[Violation]:
@@ -230,8 +230,8 @@ class Judgement:
         count = self.excused.total()
         if count <= max(self.most_excused, self.judged * MOST_EXCUSED):
             return self.violations
-        told = f"{count} of {self.judged}: {dict(self.excused.most_common(5))}"
-        return [*self.violations, Violation("too much is excused", "the run", told)]
+        detail = f"{count} of {self.judged}: {dict(self.excused.most_common(5))}"
+        return [*self.violations, Violation("too much is excused", "the run", detail)]
 
 
 def moment(at: int) -> str:

@@ -107,8 +107,8 @@ class Notifications:
             about = f"p{each.key[0]}n{each.key[1]}"
             known = contents.get(each.key)
             self._judgement.fact(known is not None, NEVER_PUBLISHED, about, f"on {each.connection}")
-            told = f"on {each.connection} at {moment(each.at)}: {each.content[:60]!r}"
-            self._judgement.fact(known == each.content, OTHER_BYTES, about, told)
+            detail = f"on {each.connection} at {moment(each.at)}: {each.content[:60]!r}"
+            self._judgement.fact(known == each.content, OTHER_BYTES, about, detail)
             by_position[each.position].append(each)
         for came in by_position.values():
             self._never_again(came)
@@ -127,8 +127,8 @@ class Notifications:
             late = noted is not None and each.at > noted
             because = self._faults.on("", (noted or 0) - 60 * SECOND, each.at)[-1:]
             about = f"p{each.key[0]}n{each.key[1]}"
-            told = f"on {each.connection} at {moment(each.at)}, noted at {moment(noted or 0)}"
-            self._judgement.fact(not late, AGAIN, about, told, because)
+            detail = f"on {each.connection} at {moment(each.at)}, noted at {moment(noted or 0)}"
+            self._judgement.fact(not late, AGAIN, about, detail, because)
 
     def _again(
         self,
@@ -155,8 +155,8 @@ class Notifications:
                 if each.name == last.connection or each.ended < due:
                     continue
                 because = self._faults.delaying("", last.at, max(due, last.at))[-1:]
-                told = f"came on {last.connection} until {moment(ended)}, not on {each.name}, since {moment(begins)}"
-                self._judgement.fact(following <= due, NOT_AGAIN, about, told, because)
+                detail = f"came on {last.connection} until {moment(ended)}, not on {each.name}, since {moment(begins)}"
+                self._judgement.fact(following <= due, NOT_AGAIN, about, detail, because)
                 break
 
     def _once(self, own: Sequence[Frame]) -> None:
@@ -165,8 +165,8 @@ class Notifications:
         for each in own:
             first = before.setdefault(each.position, each)
             because = () if first is each else self._faults.on("", first.at - SECOND, each.at + SECOND)[-1:]
-            told = f"on {each.connection} at {moment(first.at)} and {moment(each.at)}"
-            self._judgement.fact(first is each, TWICE, f"p{each.key[0]}n{each.key[1]}", told, because)
+            detail = f"on {each.connection} at {moment(first.at)} and {moment(each.at)}"
+            self._judgement.fact(first is each, TWICE, f"p{each.key[0]}n{each.key[1]}", detail, because)
             before[each.position] = each
 
     def _window(self, connection: Connection, own: Sequence[Frame]) -> None:
@@ -187,8 +187,8 @@ class Notifications:
                 # A later one that is new to this subscriber came first: both are in order all the same.
                 continue
             kept = not old or new_at is None
-            told = f"on {connection.name}: {each.position} after {new_at.position if new_at else 0}, which was new"
+            detail = f"on {connection.name}: {each.position} after {new_at.position if new_at else 0}, which was new"
             because = self._faults.on("", connection.opened - 60 * SECOND, each.at)[-1:]
-            self._judgement.fact(kept, OUT_OF_ORDER, f"p{each.key[0]}n{each.key[1]}", told, because)
+            self._judgement.fact(kept, OUT_OF_ORDER, f"p{each.key[0]}n{each.key[1]}", detail, because)
             if not old and new_at is None:
                 new_at = each

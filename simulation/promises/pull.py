@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from simulation.promises.judgement import SECOND, Judgement, Post, Told, moment
+from simulation.promises.judgement import SECOND, Exchange, Judgement, Post, moment
 
 ALONE_S = 10
 """A consumer is alone if no other asked the queue at the same time, or within so many seconds before."""
@@ -67,7 +67,7 @@ class Reserve:
 
     Attributes:
         queue: The queue.
-        told: The request.
+        exchange: The request.
         count: How many it asked for.
         timeout_s: For how long.
         delete: Whether they are deleted at once.
@@ -75,7 +75,7 @@ class Reserve:
     """
 
     queue: str
-    told: Told
+    exchange: Exchange
     count: int
     timeout_s: int
     delete: bool = False
@@ -89,7 +89,7 @@ class Act:
     Attributes:
         kind: What it does.
         queue: The queue.
-        told: The request.
+        exchange: The request.
         message_id: The message.
         reservation_id: The reservation it names.
         seconds: Timeout of a touch, delay of a release.
@@ -99,7 +99,7 @@ class Act:
 
     kind: Literal["touch", "release", "delete"]
     queue: str
-    told: Told
+    exchange: Exchange
     message_id: str
     reservation_id: str
     seconds: int = 0
@@ -112,7 +112,7 @@ class Clear:
     """An owner empties a queue."""
 
     queue: str
-    told: Told
+    exchange: Exchange
 
 
 @dataclass
@@ -144,16 +144,16 @@ class _Life:
     earliest: int
     latest: int
     expires: tuple[int, int]
-    posted: Told
+    posted: Exchange
     why: str = "before its delay was over"
     count: int = 0
     holder: str = ""
-    gone: Told | None = None
+    gone: Exchange | None = None
     surely: bool = False
     since: int = 0
     dead_by: int | None = None
     cleared: list[Clear] = field(default_factory=list)
-    doubts: list[Told] = field(default_factory=list)
+    doubts: list[Exchange] = field(default_factory=list)
 
 
 class PullQueues:
@@ -181,24 +181,24 @@ class PullQueues:
         self._looks: dict[str, list[Reserve]] = defaultdict(list)
         self._got: dict[tuple[str, str], list[tuple[Reserve, Got]]] = defaultdict(list)
         self._acts: dict[tuple[str, str], list[Act]] = defaultdict(list)
-        for look in sorted(reserves, key=lambda each: each.told.asked):
+        for look in sorted(reserves, key=lambda each: each.exchange.asked):
             self._looks[look.queue].append(look)
             for got in look.messages:
                 self._got[look.queue, got.message_id].append((look, got))
         for act in acts:
             self._acts[act.queue, act.message_id].append(act)
         self._alone = {id(each) for looks in self._looks.values() for each in _alone(looks)}
-        self._doubtful = {name: [each for each in looks if each.told.unsure] for name, looks in self._looks.items()}
+        self._doubtful = {name: [each for each in looks if each.exchange.unsure] for name, looks in self._looks.items()}
         self._done = {
-            name: [each.told.asked for each in looks if each.told.done] for name, looks in self._looks.items()
+            name: [each.exchange.asked for each in looks if each.exchange.done] for name, looks in self._looks.items()
         }
-        self._troubled: dict[str, list[Told]] = defaultdict(list)
-        self._counts = {each.told: each.count for each in reserves}
-        self._taken: Counter[Told] = Counter()
+        self._troubled: dict[str, list[Exchange]] = defaultdict(list)
+        self._counts = {each.exchange: each.count for each in reserves}
+        self._taken: Counter[Exchange] = Counter()
         requests: list[Post | Reserve | Act | Clear] = [*posts, *reserves, *acts, *clears]
         for request in requests:
-            if request.told.unsure:
-                self._troubled[request.queue].append(request.told)
+            if request.exchange.unsure:
+                self._troubled[request.queue].append(request.exchange)
         known = self._posted(posts)
         self._dead(known)
         self._strangers(posts, known)
@@ -209,19 +209,19 @@ class PullQueues:
         for post in posts:
             for message_id, body, delay_s in zip(post.ids, post.bodies, post.delays_s, strict=False):
                 key = post.queue, message_id
-                told = f"told by two posts to {post.queue}"
-                if self.judgement.fact(key not in known, "an identifier twice", message_id, told):
+                detail = f"told by two posts to {post.queue}"
+                if self.judgement.fact(key not in known, "an identifier twice", message_id, detail):
                     delay, lasts = delay_s * SECOND, self._queues[post.queue].expiration_s * SECOND
                     known[key] = _Life(
                         post.queue,
                         message_id,
                         body,
-                        post.told.asked + delay,
-                        post.told.answered + delay,
-                        (post.told.asked + delay + lasts, post.told.answered + delay + lasts),
-                        post.told,
-                        since=post.told.asked,
-                        doubts=[post.told] if post.told.unsure else [],
+                        post.exchange.asked + delay,
+                        post.exchange.answered + delay,
+                        (post.exchange.asked + delay + lasts, post.exchange.answered + delay + lasts),
+                        post.exchange,
+                        since=post.exchange.asked,
+                        doubts=[post.exchange] if post.exchange.unsure else [],
                     )
                     self._goes_through(known[key])
         return known
@@ -230,37 +230,37 @@ class PullQueues:
         """All events of a message, in the order in which they took effect, and what should have come between them."""
         key = life.queue, life.message_id
         steps: list[tuple[int, Reserve | Act, Got | None]] = [
-            (look.told.answered, look, got) for look, got in self._got.get(key, ())
+            (look.exchange.answered, look, got) for look, got in self._got.get(key, ())
         ]
-        steps += [(act.told.asked, act, None) for act in self._acts.get(key, ())]
-        life.cleared = [each for each in self._clears[life.queue] if each.told.answered > life.posted.asked]
+        steps += [(act.exchange.asked, act, None) for act in self._acts.get(key, ())]
+        life.cleared = [each for each in self._clears[life.queue] if each.exchange.answered > life.posted.asked]
         for _, step, got in sorted(steps, key=lambda each: each[0]):
             if isinstance(step, Act):
                 self._acted(life, step)
             elif got is not None:
-                self._offered(life, step.told.asked)
+                self._offered(life, step.exchange.asked)
                 self._handed(life, step, got)
         self._offered(life, min(life.expires[0], self._ends))
 
     def _handed(self, life: _Life, look: Reserve, got: Got) -> None:
-        fact, about, at = self.judgement.fact, life.message_id, moment(look.told.answered)
+        fact, about, at = self.judgement.fact, life.message_id, moment(look.exchange.answered)
         where, settings = f"{life.queue} at {at}", self._queues[life.queue]
         fact(got.body == life.body, "other bytes than were posted", about, f"{where}: {_differ(life.body, got.body)}")
         if life.gone is not None and life.surely:
             gone = f"{where}, deleted at {moment(life.gone.answered)}"
-            fact(look.told.answered < life.gone.asked, "handed out after it was deleted", about, gone, life.doubts)
+            fact(look.exchange.answered < life.gone.asked, "handed out after it was deleted", about, gone, life.doubts)
         elif life.holder or life.earliest:
-            early = f"{where}, {(life.earliest - look.told.answered) / SECOND:.1f} s {life.why}"
+            early = f"{where}, {(life.earliest - look.exchange.answered) / SECOND:.1f} s {life.why}"
             rule = "reserved by two" if life.holder else "handed out too early"
-            fact(look.told.answered >= life.earliest - self._slack, rule, about, early, life.doubts)
+            fact(look.exchange.answered >= life.earliest - self._slack, rule, about, early, life.doubts)
         over = f"{where}, expired at {moment(life.expires[1])}"
-        fact(look.told.asked <= life.expires[1] + self._slack, "handed out after it expired", about, over)
+        fact(look.exchange.asked <= life.expires[1] + self._slack, "handed out after it expired", about, over)
         for clear in life.cleared:
-            if clear.told.done and life.posted.answered < clear.told.asked:
-                late = look.told.asked > clear.told.answered + CLEARED_S * SECOND + self._slack
-                told = f"{where}, cleared at {moment(clear.told.answered)}"
-                fact(not late, "handed out after it was cleared", about, told)
-        unseen = self._unseen(life.queue, life, look.told.answered)
+            if clear.exchange.done and life.posted.answered < clear.exchange.asked:
+                late = look.exchange.asked > clear.exchange.answered + CLEARED_S * SECOND + self._slack
+                detail = f"{where}, cleared at {moment(clear.exchange.answered)}"
+                fact(not late, "handed out after it was cleared", about, detail)
+        unseen = self._unseen(life.queue, life, look.exchange.answered)
         more = got.reserved_count - life.count - 1
         counted = f"{where}: {got.reserved_count} after {life.count}"
         # Requests whose answers nobody got may have reserved it, each no more messages than it asked for. Of several,
@@ -271,21 +271,21 @@ class PullQueues:
         if settings.dead_letters:
             often = f"{where}, {got.reserved_count} times of {settings.max_reservations}"
             fact(got.reserved_count <= settings.max_reservations, "handed out too often", about, often)
-        life.count, life.since, life.holder = got.reserved_count, look.told.answered, got.reservation_id
+        life.count, life.since, life.holder = got.reserved_count, look.exchange.answered, got.reservation_id
         life.doubts = []
-        life.gone, life.surely = (look.told, not look.told.unsure) if look.delete else (None, False)
+        life.gone, life.surely = (look.exchange, not look.exchange.unsure) if look.delete else (None, False)
         timeout = look.timeout_s * SECOND
-        life.earliest, life.latest = look.told.asked + timeout, look.told.answered + timeout
+        life.earliest, life.latest = look.exchange.asked + timeout, look.exchange.answered + timeout
         life.why = "before its reservation ended"
 
-    def _may_have(self, told: Told) -> bool:
+    def _may_have(self, exchange: Exchange) -> bool:
         """Whether a request without an answer may have reserved one more message."""
-        self._taken[told] += 1
-        return self._taken[told] <= self._counts.get(told, 1)
+        self._taken[exchange] += 1
+        return self._taken[exchange] <= self._counts.get(exchange, 1)
 
-    def _unseen(self, queue: str, life: _Life, until: int) -> list[Told]:
+    def _unseen(self, queue: str, life: _Life, until: int) -> list[Exchange]:
         """Requests that may have reserved the message without anybody being told."""
-        looks = [each.told for each in self._doubtful.get(queue, ())]
+        looks = [each.exchange for each in self._doubtful.get(queue, ())]
         return [
             each
             for each in [*looks, *life.doubts]
@@ -293,46 +293,46 @@ class PullQueues:
         ]
 
     def _acted(self, life: _Life, act: Act) -> None:
-        told, about = act.told, life.message_id
+        exchange, about = act.exchange, life.message_id
         if life.gone is not None and life.surely:
             return
-        where = f"{act.kind} in {act.queue} at {moment(told.asked)}: {told.status}"
-        if told.done:
-            valid = act.reservation_id == life.holder and told.asked <= life.latest + self._slack
+        where = f"{act.kind} in {act.queue} at {moment(exchange.asked)}: {exchange.status}"
+        if exchange.done:
+            valid = act.reservation_id == life.holder and exchange.asked <= life.latest + self._slack
             self.judgement.fact(valid, "a reservation that was over counts", about, where, life.doubts)
             self._took_effect(life, act)
-        elif told.unsure:
-            life.doubts.append(told)
+        elif exchange.unsure:
+            life.doubts.append(exchange)
             if act.kind == "delete":
-                life.gone, life.surely = told, False
+                life.gone, life.surely = exchange, False
             elif act.kind == "release":
-                life.earliest = min(life.earliest, told.asked + act.seconds * SECOND)
-                life.latest = max(life.latest, told.answered + act.seconds * SECOND)
+                life.earliest = min(life.earliest, exchange.asked + act.seconds * SECOND)
+                life.latest = max(life.latest, exchange.answered + act.seconds * SECOND)
             else:
-                life.latest = max(life.latest, told.answered + act.seconds * SECOND)
+                life.latest = max(life.latest, exchange.answered + act.seconds * SECOND)
                 life.holder = ""
-        elif told.status < 500:
-            mine = act.reservation_id == life.holder and told.answered < life.earliest - self._slack
-            alive = told.answered < life.expires[0] - self._slack
-            taken_back = any(each.told.asked <= told.answered for each in life.cleared)
+        elif exchange.status < 500:
+            mine = act.reservation_id == life.holder and exchange.answered < life.earliest - self._slack
+            alive = exchange.answered < life.expires[0] - self._slack
+            taken_back = any(each.exchange.asked <= exchange.answered for each in life.cleared)
             refused = mine and alive and not taken_back and life.gone is None and act.among == 1
             self.judgement.fact(not refused, "refused although reserved", about, where, life.doubts)
 
     @staticmethod
     def _took_effect(life: _Life, act: Act) -> None:
-        told = act.told
+        exchange = act.exchange
         wait = act.seconds * SECOND
         if act.kind == "delete":
-            life.gone, life.surely = told, True
+            life.gone, life.surely = exchange, True
             return
-        life.earliest, life.latest = told.asked + wait, told.answered + wait
+        life.earliest, life.latest = exchange.asked + wait, exchange.answered + wait
         if act.kind == "touch":
             life.count += 1
-            life.holder, life.since = act.new_id, told.answered
+            life.holder, life.since = act.new_id, exchange.answered
         else:
             life.holder, life.why = "", "before the delay of its release was over"
-        if told.unsure:
-            life.doubts.append(told)
+        if exchange.unsure:
+            life.doubts.append(exchange)
 
     def _offered(self, life: _Life, until: int) -> None:
         """Until it was handed out next, or expired, nobody asked in vain who should have got it."""
@@ -341,33 +341,33 @@ class PullQueues:
         settings, excused = self._queues[life.queue], False
         for look in self._in_vain(life, until):
             if settings.dead_letters and life.count >= settings.max_reservations:
-                life.dead_by = look.told.answered
+                life.dead_by = look.exchange.answered
                 return
             taken, because = self._in_its_way(life, look)
             if because and excused:
                 continue
-            told = (
-                f"{life.queue} at {moment(look.told.asked)}: {len(look.messages)} of {look.count}, available since "
+            detail = (
+                f"{life.queue} at {moment(look.exchange.asked)}: {len(look.messages)} of {look.count}, available since "
                 f"{moment(life.latest)}, expires at {moment(life.expires[0])}, reserved {life.count} times"
             )
-            self.judgement.fact(False, "there and not handed out", life.message_id, told, because)
+            self.judgement.fact(False, "there and not handed out", life.message_id, detail, because)
             excused = True
             if taken or not because:
-                life.gone = look.told
+                life.gone = look.exchange
                 return
         if not excused:
             self.judgement.judged += 1
 
     def _in_vain(self, life: _Life, until: int) -> Iterator[Reserve]:
         """The looks, up to a time, that should have found a message if it was in its queue."""
-        taken_back = (each.told.asked for each in life.cleared if each.told.done or each.told.unsure)
+        taken_back = (each.exchange.asked for each in life.cleared if each.exchange.done or each.exchange.unsure)
         until = min([until, life.expires[0] - self._slack, *taken_back])
         looks, crowded = self._looks[life.queue], 0
-        place = bisect.bisect_right(looks, life.latest + self._slack, key=lambda each: each.told.asked)
+        place = bisect.bisect_right(looks, life.latest + self._slack, key=lambda each: each.exchange.asked)
         for look in looks[place:]:
-            if look.told.asked >= until:
+            if look.exchange.asked >= until:
                 return
-            if look.told.answered > until or not look.told.done or look.told.unsure:
+            if look.exchange.answered > until or not look.exchange.done or look.exchange.unsure:
                 continue
             room = len(look.messages) < look.count
             if id(look) in self._alone:
@@ -379,36 +379,38 @@ class PullQueues:
                 if crowded >= CROWDED_LOOKS:
                     yield look
 
-    def _in_its_way(self, life: _Life, look: Reserve) -> tuple[bool, list[Told]]:
+    def _in_its_way(self, life: _Life, look: Reserve) -> tuple[bool, list[Exchange]]:
         """Requests with faults that may keep a message from a look, and whether for good: they may have taken it, or
         reserved it, or left places of messages that are not there.
         """
-        popped = self._taken_by(life, look.told.answered)
+        popped = self._taken_by(life, look.exchange.answered)
         if popped:
             return True, [popped]
-        settings, unseen = self._queues[life.queue], self._unseen(life.queue, life, look.told.answered)
+        settings, unseen = self._queues[life.queue], self._unseen(life.queue, life, look.exchange.answered)
         worn = life.count + len(unseen) >= settings.max_reservations > 0
         if worn and (settings.dead_letters, life.message_id) in self._got:
             return True, unseen
         return False, [
             each
             for each in [*self._troubled[life.queue], *life.doubts]
-            if each.asked <= look.told.answered and look.told.asked <= self._mended_at(life.queue, each)
+            if each.asked <= look.exchange.answered and look.exchange.asked <= self._mended_at(life.queue, each)
         ]
 
-    def _mended_at(self, queue: str, trouble: Told) -> int:
+    def _mended_at(self, queue: str, trouble: Exchange) -> int:
         looks, ended = self._done[queue], trouble.answered + LONGEST_S * SECOND + self._slack
         place = bisect.bisect_left(looks, ended)
         found = [*looks[place : place + MENDING_LOOKS], self._ends]
         return max(found[0] + GRACE_S * SECOND, found[-1] if len(found) <= MENDING_LOOKS else found[-2])
 
-    def _taken_by(self, life: _Life, until: int) -> Told | None:
+    def _taken_by(self, life: _Life, until: int) -> Exchange | None:
         """A request that may have taken the message for good, before a time, although nobody got it."""
         return next(
             (
-                each.told
+                each.exchange
                 for each in self._doubtful.get(life.queue, ())
-                if each.delete and each.told.answered >= life.earliest - self._slack and each.told.asked <= until
+                if each.delete
+                and each.exchange.answered >= life.earliest - self._slack
+                and each.exchange.asked <= until
             ),
             None,
         )
@@ -429,37 +431,39 @@ class PullQueues:
             if life.dead_by is None:
                 continue
             drained = any(
-                each.told.asked > life.dead_by + self._slack and each.told.done and len(each.messages) < each.count
+                each.exchange.asked > life.dead_by + self._slack
+                and each.exchange.done
+                and len(each.messages) < each.count
                 for each in self._looks[settings.dead_letters]
             )
             if drained:
-                told = f"{queue}, reserved {life.count} times, due at {moment(life.dead_by)}"
+                detail = f"{queue}, reserved {life.count} times, due at {moment(life.dead_by)}"
                 because = self._unseen(queue, life, self._ends)
-                self.judgement.fact(seen[message_id] > 0, "a dead letter is missing", message_id, told, because)
+                self.judgement.fact(seen[message_id] > 0, "a dead letter is missing", message_id, detail, because)
 
     def _arrived(self, target: str, queue: str, life: _Life, handed: Sequence[tuple[Reserve, Got]]) -> None:
         fact, about, settings = self.judgement.fact, life.message_id, self._queues[queue]
         look, got = handed[0]
-        where = f"{target} at {moment(look.told.answered)}"
-        unseen = self._unseen(queue, life, look.told.answered)
+        where = f"{target} at {moment(look.exchange.answered)}"
+        unseen = self._unseen(queue, life, look.exchange.answered)
         due = settings.dead_letters == target and life.count >= settings.max_reservations
         enough = life.count + len(unseen) >= settings.max_reservations
-        told = f"{where}, reserved {life.count} times of {settings.max_reservations} in {queue}"
-        fact(due, "a dead letter too early", about, told, unseen if enough else ())
+        detail = f"{where}, reserved {life.count} times of {settings.max_reservations} in {queue}"
+        fact(due, "a dead letter too early", about, detail, unseen if enough else ())
         fact(got.body == life.body, "other bytes than were posted", about, f"{where}: {_differ(life.body, got.body)}")
-        later = [*unseen, *self._unseen(target, life, look.told.answered)]
+        later = [*unseen, *self._unseen(target, life, look.exchange.answered)]
         counted = f"{where}: {got.reserved_count} after {life.count} in {queue}"
         fact(got.reserved_count == life.count + 1, "reserved_count", about, counted, later)
         for again, _ in handed[1:]:
-            gone = f"{target} again at {moment(again.told.answered)}"
-            fact(not look.delete or look.told.unsure, "handed out after it was deleted", about, gone, unseen)
+            gone = f"{target} again at {moment(again.exchange.answered)}"
+            fact(not look.delete or look.exchange.unsure, "handed out after it was deleted", about, gone, unseen)
 
     def _strangers(self, posts: Sequence[Post], known: Mapping[tuple[str, str], _Life]) -> None:
         """Messages whose post was not answered: they exist at most once for each such post, with its bytes."""
         own = {message_id for _, message_id in known}
         open_posts: Counter[tuple[str, bytes]] = Counter()
         for post in posts:
-            if not post.ids and (post.told.unsure or not post.told.status):
+            if not post.ids and (post.exchange.unsure or not post.exchange.status):
                 open_posts.update((post.queue, body) for body in post.bodies)
         for (queue, message_id), handed in self._got.items():
             targets = [name for name, each in self._queues.items() if each.dead_letters == queue]
@@ -471,18 +475,18 @@ class PullQueues:
                     open_posts[key] -= 1
                     break
             else:
-                told = f"{queue} at {moment(handed[0][0].told.answered)}: {handed[0][1].body[:40]!r}"
-                self.judgement.fact(False, "handed out and never posted", message_id, told)
+                detail = f"{queue} at {moment(handed[0][0].exchange.answered)}: {handed[0][1].body[:40]!r}"
+                self.judgement.fact(False, "handed out and never posted", message_id, detail)
 
 
 def _alone(looks: Sequence[Reserve]) -> Iterator[Reserve]:
     """Of looks in the order of their beginnings those whose consumer met no other, and saw no trace of one."""
     busy_until = -1
     for place, look in enumerate(looks):
-        following = looks[place + 1].told.asked if place + 1 < len(looks) else look.told.answered + 1
-        if busy_until + ALONE_S * SECOND < look.told.asked and following > look.told.answered:
+        following = looks[place + 1].exchange.asked if place + 1 < len(looks) else look.exchange.answered + 1
+        if busy_until + ALONE_S * SECOND < look.exchange.asked and following > look.exchange.answered:
             yield look
-        busy_until = max(busy_until, look.told.answered)
+        busy_until = max(busy_until, look.exchange.answered)
 
 
 def _differ(posted: bytes, got: bytes) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told, moment
+from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement, moment
 
 FOREVER = 10**18
 IN_FORCE_S = 1
@@ -195,13 +195,13 @@ class Owed:
     message_id: str
     where: str
     receivers: frozenset[str]
-    posted: Told
+    posted: Exchange
     delay_s: float
     expires_s: float
     terms: Sequence[Terms]
-    back: list[Told] = field(default_factory=list)
-    acknowledged: list[Told] = field(default_factory=list)
-    by_hand: list[Told] = field(default_factory=list)
+    back: list[Exchange] = field(default_factory=list)
+    acknowledged: list[Exchange] = field(default_factory=list)
+    by_hand: list[Exchange] = field(default_factory=list)
     disturbed: int = FOREVER
     prompt: bool = True
     held: int = FOREVER
@@ -265,28 +265,28 @@ class Pushes:
 
     def _request(self, owed: Owed, came: Came, before: Seen | None, each: Seen) -> None:
         fact, about = self._judgement.fact, owed.message_id
-        told = f"{owed.where} at {moment(each.at)}"
-        fact(each.exact, OTHER_BYTES, about, f"{told}: {each.of}")
+        detail = f"{owed.where} at {moment(each.at)}"
+        fact(each.exact, OTHER_BYTES, about, f"{detail}: {each.of}")
         # An order that came twice may stay for all tries. The last fault explains it: what one did is one excuse.
         because = self._faults.on(about, owed.posted.asked, each.at)[-1:]
         for back in owed.back:
             kept = not back.done or each.at <= back.answered + IN_FORCE_S * SECOND + self._slack
-            fact(kept, TAKEN_BACK, about, f"{told}, taken back at {moment(back.answered)}")
+            fact(kept, TAKEN_BACK, about, f"{detail}, taken back at {moment(back.answered)}")
         expired = owed.posted.answered + round((owed.delay_s + owed.expires_s) * SECOND) + self._slack
-        fact(each.at <= expired, AFTER_EXPIRY, about, f"{told}, expired at {moment(expired)}")
+        fact(each.at <= expired, AFTER_EXPIRY, about, f"{detail}, expired at {moment(expired)}")
         if any(hand.asked <= each.at for hand in owed.by_hand):
             return
         over = self._over_before(owed, came, each)
-        if not fact(not over, AFTER_END, about, f"{told}, {over}", because):
+        if not fact(not over, AFTER_END, about, f"{detail}, {over}", because):
             return
         together = before is not None and each.at < before.ended
-        if not fact(not together, AT_ONCE, about, f"{told}, and since {moment(before.at if before else 0)}", because):
+        if not fact(not together, AT_ONCE, about, f"{detail}, and since {moment(before.at if before else 0)}", because):
             return
-        early = f"{told}, {(came.earliest - each.at) / SECOND:.1f} s too soon"
+        early = f"{detail}, {(came.earliest - each.at) / SECOND:.1f} s too soon"
         fact(each.at >= came.earliest - self._slack, TOO_EARLY, about, early, because)
-        fact(not came.must_end, TOO_OFTEN, about, f"{told}, after {came.least} tries", because)
+        fact(not came.must_end, TOO_OFTEN, about, f"{detail}, after {came.least} tries", because)
         its_turn = each.receiver in came.rest or owed.disturbed <= each.at
-        fact(its_turn, NOT_ITS_TURN, about, f"{told}, {each.receiver} before the others", because)
+        fact(its_turn, NOT_ITS_TURN, about, f"{detail}, {each.receiver} before the others", because)
         if owed.prompt and came.latest < FOREVER and each.at <= min(owed.disturbed, owed.held):
             late = each.at - came.latest
             because = self._delaying(owed, came.earliest - 60 * SECOND, each.at)
@@ -296,14 +296,16 @@ class Pushes:
             if before and late <= (LATE_S + LONGEST_S) * SECOND + self._slack:
                 because = because or self._faults.on(about, before.at, before.ended + 60 * SECOND)[-1:]
             kept = late <= LATE_S * SECOND + self._slack
-            fact(kept, TOO_LATE, about, f"{told}, {late / SECOND:.1f} s too late", because)
+            fact(kept, TOO_LATE, about, f"{detail}, {late / SECOND:.1f} s too late", because)
 
     @staticmethod
     def _over_before(owed: Owed, came: Came, each: Seen) -> str:
         """How it had ended before a request, if it had."""
         if came.over is not None and each.at > came.over:
             return f"{came.why} at {moment(came.over)}"
-        answered = (told.answered for told in owed.acknowledged if told.done and each.at > told.answered)
+        answered = (
+            exchange.answered for exchange in owed.acknowledged if exchange.done and each.at > exchange.answered
+        )
         return next((f"acknowledged at {moment(at)}" for at in answered), "")
 
     def _delaying(self, owed: Owed, begins: int, until: int) -> list[Fault]:
@@ -374,8 +376,8 @@ class Pushes:
 
     def _not_again(self, owed: Owed, came: Came, last: Seen | None) -> None:
         """Whether something should have come after the last request."""
-        told = [*owed.acknowledged, *owed.back]
-        ended = came.over is not None or came.may_end or any(each.done or each.unsure for each in told)
+        exchanges = [*owed.acknowledged, *owed.back]
+        ended = came.over is not None or came.may_end or any(each.done or each.unsure for each in exchanges)
         if ended or owed.by_hand or owed.disturbed < FOREVER or came.latest >= FOREVER:
             return
         until = min(owed.posted.asked + round((owed.delay_s + owed.expires_s) * SECOND), self._ends) - self._slack

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from simulation.promises.judgement import SECOND, Judgement, Told, moment
+from simulation.promises.judgement import SECOND, Exchange, Judgement, moment
 
 MINUTE_S = 60
 TOLERANCE = 0.05
@@ -43,20 +43,20 @@ class Posted:
 
     Attributes:
         project: Its project.
-        told: The request.
+        exchange: The request.
         messages: How many it has.
         retry_after_s: When it was told to come back, if it was refused; 0 for not told.
     """
 
     project: str
-    told: Told
+    exchange: Exchange
     messages: int
     retry_after_s: int = 0
 
     @property
     def refused(self) -> bool:
         """Whether it exceeded a quota."""
-        return self.told.status == TOO_MANY_REQUESTS
+        return self.exchange.status == TOO_MANY_REQUESTS
 
 
 class Quotas:
@@ -76,13 +76,13 @@ class Quotas:
     def judge(self, posts: Sequence[Posted]) -> None:
         """Look at each minute of each project."""
         by_project: dict[str, list[Posted]] = defaultdict(list)
-        for each in sorted(posts, key=lambda each: each.told.asked):
+        for each in sorted(posts, key=lambda each: each.exchange.asked):
             by_project[each.project].append(each)
         for project, own in by_project.items():
             quota = self._quotas.get(project)
             for each in own:
                 if each.refused:
-                    at = moment(each.told.answered)
+                    at = moment(each.exchange.answered)
                     self._judgement.fact(quota is not None, REFUSED_FREELY, project, at)
                     self._judgement.fact(each.retry_after_s >= 1, NOT_TOLD, project, at)
             if quota is not None:
@@ -92,11 +92,11 @@ class Quotas:
     def _too_much(self, project: str, quota: Quota, posts: Sequence[Posted]) -> None:
         """Minutes that begin when a post is made; counted is what was certainly accepted, and certainly within."""
         # Where one of our own calls failed, a message is accepted whatever the quota says.
-        sure = [each for each in posts if each.told.done and not each.told.unsure]
-        asked = [each.told.asked for each in sure]
+        sure = [each for each in posts if each.exchange.done and not each.exchange.unsure]
+        asked = [each.exchange.asked for each in sure]
         for first, begins in enumerate(asked):
             ends = begins + MINUTE_S * SECOND
-            within = [each for each in sure[first : bisect.bisect_right(asked, ends)] if each.told.answered <= ends]
+            within = [each for each in sure[first : bisect.bisect_right(asked, ends)] if each.exchange.answered <= ends]
             largest = max((each.messages for each in within), default=0)
             burst = max(quota.burst, BORROWED_S * quota.per_second + largest)
             most = quota.per_second * (MINUTE_S * (1 + TOLERANCE) + self._clocks_s) + burst
@@ -107,12 +107,12 @@ class Quotas:
         """Minutes in which somebody waits at each moment; counted is what was accepted in them, or may have been: a
         post at any time between its request and its answer.
         """
-        answered = sorted(posts, key=lambda each: each.told.answered)
-        times = [each.told.answered for each in answered]
+        answered = sorted(posts, key=lambda each: each.exchange.answered)
+        times = [each.exchange.answered for each in answered]
         sums = [0, *accumulate(_perhaps(each) for each in answered)]
-        asked = [each.told.asked for each in posts]
+        asked = [each.exchange.asked for each in posts]
         begun = [0, *accumulate(_perhaps(each) for each in posts)]
-        doubts = [0, *accumulate(_perhaps(each) if each.told.unsure else 0 for each in answered)]
+        doubts = [0, *accumulate(_perhaps(each) if each.exchange.unsure else 0 for each in answered)]
         largest = max(each.messages for each in posts)
         least = quota.per_second * (MINUTE_S * (1 - TOLERANCE) - 2 * self._clocks_s) - largest
         for begins, ends in _waited(posts):
@@ -122,28 +122,28 @@ class Quotas:
                 # What was perhaps taken in the minute before, unknown to whoever sent it, may be paid for in this one.
                 owed = doubts[first] - doubts[bisect.bisect_left(times, start - MINUTE_S * SECOND)]
                 total = begun[last] - sums[first] + owed
-                told = f"{total} from {moment(start)}, {least:.0f} are promised"
-                self._judgement.fact(total >= least, TOO_LITTLE, project, told)
+                detail = f"{total} from {moment(start)}, {least:.0f} are promised"
+                self._judgement.fact(total >= least, TOO_LITTLE, project, detail)
 
 
 def _perhaps(post: Posted) -> int:
     """The messages of a post that were accepted, or may have been, perhaps twice."""
-    if post.told.unsure:
+    if post.exchange.unsure:
         return 2 * post.messages
-    return post.messages if post.told.done else 0
+    return post.messages if post.exchange.done else 0
 
 
 def _waited(posts: Sequence[Posted]) -> Iterator[tuple[int, int]]:
     """The spans, each from a refusal on, in which at each moment somebody asks or waits as it was told."""
     begins = ends = -1
     for post in posts:
-        if post.told.asked > ends and begins >= 0:
+        if post.exchange.asked > ends and begins >= 0:
             yield begins, ends
             begins = -1
         if begins >= 0:
             ends = max(ends, _until(post))
         elif post.refused:
-            begins, ends = post.told.answered, _until(post)
+            begins, ends = post.exchange.answered, _until(post)
     if begins >= 0:
         yield begins, ends
 
@@ -151,5 +151,5 @@ def _waited(posts: Sequence[Posted]) -> Iterator[tuple[int, int]]:
 def _until(post: Posted) -> int:
     """Until when a post keeps its project's quota in use: a slow one for a second, a refused one until it is late."""
     if not post.refused:
-        return min(post.told.answered, post.told.asked + LATE_S * SECOND)
-    return post.told.answered + (post.retry_after_s + LATE_S) * SECOND
+        return min(post.exchange.answered, post.exchange.asked + LATE_S * SECOND)
+    return post.exchange.answered + (post.retry_after_s + LATE_S) * SECOND

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told, moment
+from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement, moment
 from simulation.promises.push import Request
 
 NOTED_S = 60
@@ -63,7 +63,7 @@ class Shown:
 
     Attributes:
         message_id: The message.
-        told: The request for it.
+        exchange: The request for it.
         posted: When it was posted, microseconds.
         attempts: All that are told one by one; None where none are.
         forgotten: How many more are said to have been made.
@@ -75,13 +75,13 @@ class Shown:
     """
 
     message_id: str
-    told: Told
+    exchange: Exchange
     posted: int
     attempts: Sequence[Attempt] | None
     forgotten: int = 0
     ends: Sequence[End] = ()
-    acknowledged: Sequence[tuple[str, Told]] = ()
-    by_hand: Sequence[tuple[str, Told]] = ()
+    acknowledged: Sequence[tuple[str, Exchange]] = ()
+    by_hand: Sequence[tuple[str, Exchange]] = ()
     content: object = None
     posted_content: object = None
 
@@ -139,36 +139,38 @@ class ShownPushes:
     def judge(self, shown: Shown) -> None:
         """Each request is shown once, when it was made and with its answer, and nothing else; and how it ended."""
         about = shown.message_id
-        if not self._judgement.fact(shown.told.status == 200, NOT_FOUND, about, f"{shown.told.status}", [shown.told]):
+        if not self._judgement.fact(
+            shown.exchange.status == 200, NOT_FOUND, about, f"{shown.exchange.status}", [shown.exchange]
+        ):
             return
         if shown.attempts is not None:
             self._attempts(shown, shown.attempts)
         for end in shown.ends:
             self._end(shown, end)
         if shown.content is not None:
-            told = f"{str(shown.content)[:80]} for {str(shown.posted_content)[:80]}"
-            self._judgement.fact(shown.content == shown.posted_content, OTHER_CONTENT, about, told)
+            detail = f"{str(shown.content)[:80]} for {str(shown.posted_content)[:80]}"
+            self._judgement.fact(shown.content == shown.posted_content, OTHER_CONTENT, about, detail)
 
     def _attempts(self, shown: Shown, attempts: Sequence[Attempt]) -> None:
         about = shown.message_id
-        made = [each for each in self._requests[about] if each.at <= shown.told.answered]
+        requests = [each for each in self._requests[about] if each.at <= shown.exchange.answered]
         for attempt in sorted(attempts, key=lambda each: each.at):
-            found = next((each for each in made if self._is(attempt, each)), None)
-            told = f"{attempt.receiver} at {moment(attempt.at)}: {attempt.status}"
-            if self._judgement.fact(found is not None, NEVER_MADE, about, told, self._because(shown)) and found:
-                made.remove(found)
+            found = next((each for each in requests if self._is(attempt, each)), None)
+            detail = f"{attempt.receiver} at {moment(attempt.at)}: {attempt.status}"
+            if self._judgement.fact(found is not None, NEVER_MADE, about, detail, self._because(shown)) and found:
+                requests.remove(found)
             asked_for = any(
                 name == attempt.receiver and hand.asked <= attempt.at + self._slack for name, hand in shown.by_hand
             )
-            self._judgement.fact(not attempt.by_hand or asked_for, NOBODY_ASKED, about, told)
-        missing = [each for each in made if each.ended + NOTED_S * SECOND <= shown.told.asked]
-        told = f"{len(missing)} of {len(made) + len(attempts)}, {shown.forgotten} are said not to be known"
-        kept = len(missing) <= shown.forgotten <= len(made)
-        self._judgement.fact(kept, NOT_SHOWN, about, told, self._because(shown))
+            self._judgement.fact(not attempt.by_hand or asked_for, NOBODY_ASKED, about, detail)
+        missing = [each for each in requests if each.ended + NOTED_S * SECOND <= shown.exchange.asked]
+        detail = f"{len(missing)} of {len(requests) + len(attempts)}, {shown.forgotten} are said not to be known"
+        kept = len(missing) <= shown.forgotten <= len(requests)
+        self._judgement.fact(kept, NOT_SHOWN, about, detail, self._because(shown))
 
     def _because(self, shown: Shown) -> list[Fault]:
         """An attempt of a run that a fault struck may not have been noted, or one of an order that came twice."""
-        return self._faults.on(shown.message_id, shown.posted, shown.told.answered)[-1:]
+        return self._faults.on(shown.message_id, shown.posted, shown.exchange.answered)[-1:]
 
     def _is(self, attempt: Attempt, request: Request) -> bool:
         same = (attempt.receiver, attempt.status) == (request.receiver, request.status)
@@ -177,19 +179,21 @@ class ShownPushes:
     def _end(self, shown: Shown, end: End) -> None:
         """Taken is what was taken or acknowledged, once that is noted."""
         group, about = end.any_of or {end.receiver}, shown.message_id
-        asked = [each for each in self._requests[about] if each.receiver in group and each.at <= shown.told.answered]
-        acknowledged = [told for name, told in shown.acknowledged if name in group]
-        fresh = any(each.ended + NOTED_S * SECOND > shown.told.asked for each in asked)
+        asked = [
+            each for each in self._requests[about] if each.receiver in group and each.at <= shown.exchange.answered
+        ]
+        acknowledged = [exchange for name, exchange in shown.acknowledged if name in group]
+        fresh = any(each.ended + NOTED_S * SECOND > shown.exchange.asked for each in asked)
         if fresh or any(each.unsure for each in acknowledged):
             return
         because = self._because(shown)
-        told = f"{end}, asked {[(moment(each.at), each.receiver, each.status) for each in asked]}"
+        detail = f"{end}, asked {[(moment(each.at), each.receiver, each.status) for each in asked]}"
         taken = any(self._taken(each) for each in asked)
         by_word = any(each.done for each in acknowledged)
-        self._judgement.fact(end.taken == (taken or by_word), OTHER_END, about, told, because)
+        self._judgement.fact(end.taken == (taken or by_word), OTHER_END, about, detail, because)
         own = [each.status for each in asked if each.receiver == end.receiver]
         if own and end.status is not None and not by_word:
-            self._judgement.fact(end.status == own[-1], OTHER_END, about, told, because)
+            self._judgement.fact(end.status == own[-1], OTHER_END, about, detail, because)
 
 
 def judge_list(
@@ -215,25 +219,27 @@ def judge_list(
         judgement.fact(each.message_id not in seen, LISTED_TWICE, each.message_id, "")
         seen.add(each.message_id)
         if each.message_id not in posted:
-            told = str(each.content)[:80]
-            judgement.fact(each.content in unanswered, NEVER_POSTED, each.message_id, told)
+            detail = str(each.content)[:80]
+            judgement.fact(each.content in unanswered, NEVER_POSTED, each.message_id, detail)
             continue
         own = posted[each.message_id]
-        told = f"{str(each.content)[:80]} for {str(own.content)[:80]}"
-        judgement.fact(each.content == own.content, OTHER_CONTENT, each.message_id, told)
-        told = f"{moment(each.at)}, and it was posted from {moment(own.since)} to {moment(own.at)}"
-        judgement.fact(own.since - slack <= each.at <= own.at + slack, OTHER_TIME, each.message_id, told)
+        detail = f"{str(each.content)[:80]} for {str(own.content)[:80]}"
+        judgement.fact(each.content == own.content, OTHER_CONTENT, each.message_id, detail)
+        detail = f"{moment(each.at)}, and it was posted from {moment(own.since)} to {moment(own.at)}"
+        judgement.fact(own.since - slack <= each.at <= own.at + slack, OTHER_TIME, each.message_id, detail)
     ids = [each.message_id for each in listed]
     judgement.fact(ids == sorted(ids, reverse=True), OUT_OF_ORDER, ids[0] if ids else "", f"{len(ids)} messages")
     for message_id, item in posted.items():
         judgement.fact(message_id in seen, NOT_LISTED, message_id, f"posted until {moment(item.at)}")
 
 
-def judge_settings(judgement: Judgement, name: str, made: Mapping[str, object], shown: Mapping[str, object]) -> None:
+def judge_settings(
+    judgement: Judgement, name: str, settings: Mapping[str, object], shown: Mapping[str, object]
+) -> None:
     """What an owner is shown of something is what the owner set; the hub may show more than that."""
-    for each, value in made.items():
-        told = f"{each} is {shown.get(each)}, and was set to {value}"
-        judgement.fact(shown.get(each) == value, OTHER_SETTINGS, name, told)
+    for each, value in settings.items():
+        detail = f"{each} is {shown.get(each)}, and was set to {value}"
+        judgement.fact(shown.get(each) == value, OTHER_SETTINGS, name, detail)
 
 
 __all__ = ["Attempt", "End", "Listed", "Shown", "ShownPushes", "is_success", "judge_list", "judge_settings"]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from simulation.promises.judgement import Faults, Judgement, Told, moment
+from simulation.promises.judgement import Exchange, Faults, Judgement, moment
 
 IN_TIME_S = 240
 """How late something may come to a receiver without trouble, seconds: what a dead run had in hand comes back within two
@@ -32,13 +32,13 @@ class Sent:
     Attributes:
         marker: Which one it is.
         body: Its payload, as it was posted.
-        told: The request, with all of its repetitions.
+        exchange: The request, with all of its repetitions.
         key: Its ordering key; empty for none.
     """
 
     marker: str
     body: str
-    told: Told
+    exchange: Exchange
     key: str = ""
 
 
@@ -131,26 +131,26 @@ class Sinks:
         for each in taken:
             first.setdefault(each.marker, each)
         self._judge_each(receiver, sent, first, well_until)
-        slow = {each.marker for each in sent if each.told.answered - each.told.asked > LATE_S * 1_000_000}
+        slow = {each.marker for each in sent if each.exchange.answered - each.exchange.asked > LATE_S * 1_000_000}
         self._judge_again(receiver, taken, slow if order.whole else set(), together=order.whole)
         self._judge_order(receiver, {each.marker: each for each in sent}, first, order)
         for look in looked:
             late = sorted(marker for marker in look.arrived if marker not in first or first[marker].at > look.at)
-            told = f"{receiver}, said at {moment(look.at)}"
-            self._judgement.fact(not late, "a position past what has arrived", late[0] if late else "", told)
+            detail = f"{receiver}, said at {moment(look.at)}"
+            self._judgement.fact(not late, "a position past what has arrived", late[0] if late else "", detail)
 
     def _judge_each(self, receiver: str, sent: Sequence[Sent], first: Mapping[str, Taken], well_until: int) -> None:
         for each in sent:
             found = first.get(each.marker)
-            if each.told.done:
+            if each.exchange.done:
                 self._judgement.fact(found is not None, "never arrived at a sink", each.marker, receiver)
             if found is None:
                 continue
             self._judgement.fact(found.body == each.body, "other bytes at a sink", each.marker, receiver)
-            due = each.told.answered + IN_TIME_S * 1_000_000
+            due = each.exchange.answered + IN_TIME_S * 1_000_000
             if self._calm and due < well_until:
-                told = f"{receiver} at {moment(found.at)}"
-                self._judgement.fact(found.at <= due, "held up by another sink", each.marker, told)
+                detail = f"{receiver} at {moment(found.at)}"
+                self._judgement.fact(found.at <= due, "held up by another sink", each.marker, detail)
 
     def _judge_again(self, receiver: str, taken: Sequence[Taken], late: Collection[str], *, together: bool) -> None:
         before: dict[str, list[Taken]] = defaultdict(list)
@@ -168,8 +168,8 @@ class Sinks:
                 # Of a batch, the run that died may have had the order of any other.
                 about = every if together else {each.message_id}
                 because = [fault for one in sorted(about) for fault in self._faults.on(one, begins, each.at)]
-                told = f"{receiver} at {moment(sure.at)} and {moment(each.at)}"
-                self._judgement.fact(False, "arrived again at a sink", each.marker, told, because)
+                detail = f"{receiver} at {moment(sure.at)} and {moment(each.at)}"
+                self._judgement.fact(False, "arrived again at a sink", each.marker, detail, because)
             else:
                 self._judgement.judged += 1
             own.append(each)
@@ -187,9 +187,9 @@ class Sinks:
             if not (order.whole or (order.keyed and own.key)):
                 continue
             before = latest.get(own.key if order.keyed else "")
-            ends = own.told.answered + order.off_s * 1_000_000
-            late = before is not None and before.told.asked > ends
-            told = f"{receiver}: after {before.marker if before else ''}, which was posted later"
-            self._judgement.fact(not late, "out of order at a sink", each.marker, told)
-            if before is None or own.told.asked > before.told.asked:
+            ends = own.exchange.answered + order.off_s * 1_000_000
+            late = before is not None and before.exchange.asked > ends
+            detail = f"{receiver}: after {before.marker if before else ''}, which was posted later"
+            self._judgement.fact(not late, "out of order at a sink", each.marker, detail)
+            if before is None or own.exchange.asked > before.exchange.asked:
                 latest[own.key if order.keyed else ""] = own

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from simulation.promises.judgement import SECOND, Judgement, Told, moment
+from simulation.promises.judgement import SECOND, Exchange, Judgement, moment
 
 SOON_S = 20
 """A task with a page of messages has sent them by then, if it waits for nobody: its run starts at once."""
@@ -31,13 +31,13 @@ class Began:
     Attributes:
         project: Its project.
         key: Its idempotency key.
-        told: The request.
+        exchange: The request.
         task_id: The task, if it was answered.
     """
 
     project: str
     key: str
-    told: Told
+    exchange: Exchange
     task_id: str = ""
 
 
@@ -82,24 +82,24 @@ class Tasks:
         for each in began:
             by_key[each.project, each.key].append(each)
         unknown: dict[str, int] = defaultdict(int)
-        told: dict[str, set[str]] = defaultdict(set)
+        listed_ids: dict[str, set[str]] = defaultdict(set)
         for (project, key), requests in by_key.items():
             ids = {each.task_id for each in requests if each.task_id}
             self._judgement.fact(len(ids) <= 1, TWO_TASKS, key, f"{len(requests)} requests: {sorted(ids)}")
-            told[project] |= ids
+            listed_ids[project] |= ids
             unknown[project] += not ids
         for project, there in listed.items():
-            strangers = there - told[project]
+            strangers = there - listed_ids[project]
             # Of a key whose requests all failed nobody knows the task.
             allowed = unknown[project]
             self._judgement.fact(len(strangers) <= allowed, NOBODYS, project, f"{sorted(strangers)}, {allowed} may be")
-            for task_id in sorted(told[project]):
+            for task_id in sorted(listed_ids[project]):
                 self._judgement.fact(task_id in there, NOT_LISTED, task_id, project)
         for replay in replays:
             self._received(replay, by_key[replay.project, replay.key])
 
     def _received(self, replay: Replay, requests: Sequence[Began]) -> None:
-        answered = [each.told.answered for each in requests if each.task_id]
+        answered = [each.exchange.answered for each in requests if each.task_id]
         if not answered:
             return
         begun = min(answered)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simulation.promises.judgement import SECOND, Faults, Judgement, Told, moment
+from simulation.promises.judgement import SECOND, Exchange, Faults, Judgement, moment
 from simulation.promises.push import FOREVER, Listed, Meaning, Owed, Pushes, Request, Seen, Terms
 
 SCHEDULE = Listed((5, 300, 1_800, 7_200, 18_000, 36_000, 36_000), (0.8, 1.2))
@@ -36,7 +36,7 @@ class Posted:
 
     app: int
     payload: Mapping[str, Any]
-    told: Told
+    exchange: Exchange
     message_id: str = ""
     ordered: bool = False
 
@@ -70,7 +70,7 @@ class Webhooks:
         self,
         posted: Sequence[Posted],
         requests: Sequence[Request],
-        resent: Mapping[tuple[str, str], Sequence[Told]],
+        resent: Mapping[tuple[str, str], Sequence[Exchange]],
     ) -> None:
         """Judge each message at each endpoint that was ever sent it.
 
@@ -82,7 +82,7 @@ class Webhooks:
         known: dict[str, Posted] = {}
         for each in posted:
             if each.message_id:
-                self._judgement.fact(each.message_id not in known, TWO_POSTS, each.message_id, str(each.told))
+                self._judgement.fact(each.message_id not in known, TWO_POSTS, each.message_id, str(each.exchange))
                 known[each.message_id] = each
         unanswered = {json.dumps(each.payload): each for each in posted if not each.message_id}
         asked: dict[tuple[str, str], list[Request]] = defaultdict(list)
@@ -96,23 +96,23 @@ class Webhooks:
             endpoint, message = self._endpoints[name], known.get(message_id)
             if message is None:
                 message = unanswered.get(json.dumps(json.loads(own[0].body)))
-            told = f"{name} at {moment(own[0].at)}: {own[0].body[:60]!r}"
-            if not self._judgement.fact(message is not None, NEVER_POSTED, message_id, told) or message is None:
+            detail = f"{name} at {moment(own[0].at)}: {own[0].body[:60]!r}"
+            if not self._judgement.fact(message is not None, NEVER_POSTED, message_id, detail) or message is None:
                 continue
-            self._judgement.fact(message.app == endpoint.app, NOBODYS, message_id, told)
+            self._judgement.fact(message.app == endpoint.app, NOBODYS, message_id, detail)
             owed = Owed(
                 message_id,
                 name,
                 frozenset({name}),
-                message.told,
+                message.exchange,
                 0,
                 FOR_EVER_S,
                 [Terms(0, FOREVER, SCHEDULE)],
                 by_hand=list(resent.get((message_id, name), ())),
                 prompt=not endpoint.limited and not message.ordered,
             )
-            owed.held = next((max(begins, 0) for begins, ends in held[name] if ends >= message.told.asked), FOREVER)
-            since = message.told.asked - SECOND
+            owed.held = next((max(begins, 0) for begins, ends in held[name] if ends >= message.exchange.asked), FOREVER)
+            since = message.exchange.asked - SECOND
             changes = [*endpoint.changed, *((at, at) for at in gone[name])]
             owed.disturbed = min((max(begins, since) for begins, ends in changes if ends >= since), default=FOREVER)
             self._pushes.judge(owed, [self._seen(each, message) for each in own])

@@ -198,16 +198,16 @@ class _Kept:
         self._file = Path(file) if file else None
         if self._file and self._file.exists():
             for line in self._file.read_text().splitlines():
-                told = json.loads(line)
-                self.before[told["name"]] = (told["verdict"], told["by"])
+                earlier = json.loads(line)
+                self.before[earlier["name"]] = (earlier["verdict"], earlier["by"])
 
     def add(self, outcome: Outcome) -> Outcome:
         """Tell of one more."""
-        print(outcome.told(), flush=True)
+        print(outcome.sentence(), flush=True)
         if self._file:
-            told = {"name": outcome.name, "verdict": outcome.verdict, "by": outcome.by}
+            outcome_line = {"name": outcome.name, "verdict": outcome.verdict, "by": outcome.by}
             with self._file.open("a") as file:
-                file.write(json.dumps(told) + "\n")
+                file.write(json.dumps(outcome_line) + "\n")
         return outcome
 
 
@@ -271,12 +271,12 @@ def _reached(plans: Mapping[str, list[Json]], processes: int) -> dict[str, Reach
                 raise SystemExit(f"without any change, {world} already fails: {run.stdout[:300]}{run.stderr[-500:]}")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(run.stdout)
-        told = json.loads(file.read_text())
-        lines = {(module, line): count for module, line, count in told["reached"]}
+        stored = json.loads(file.read_text())
+        lines = {(module, line): count for module, line, count in stored["reached"]}
         modules: Counter[str] = Counter()
         for (module, _), count in lines.items():
             modules[module] += count
-        return Reached(lines, modules, told["digests"], told["seconds"])
+        return Reached(lines, modules, stored["digests"], stored["seconds"])
 
     with ThreadPoolExecutor(processes) as pool:
         return dict(zip(plans, pool.map(found, plans), strict=True))
@@ -321,11 +321,11 @@ def _tried(
     code, said, failed = run
     if code != 0:
         return Outcome(candidate, "stopped", (failed.strip().splitlines() or ["?"])[-1][:120])
-    told = json.loads(said)
-    if told["endless"] or told["rules"]:
-        world = [*order, *struck][told["at"]][0]
-        return Outcome(candidate, "endless" if told["endless"] else "found", ": ".join([world, *told["rules"][:3]]))
-    same = told["digests"][: len(order)] == [reached[world].digests[number] for world, number in order]
+    report = json.loads(said)
+    if report["endless"] or report["rules"]:
+        world = [*order, *struck][report["at"]][0]
+        return Outcome(candidate, "endless" if report["endless"] else "found", ": ".join([world, *report["rules"][:3]]))
+    same = report["digests"][: len(order)] == [reached[world].digests[number] for world, number in order]
     return Outcome(candidate, "no effect" if same else "lived", ", ".join([*small, *worlds]))
 
 
@@ -366,14 +366,14 @@ def _looked_for(defect: Known) -> tuple[str, bool]:
         struck = windows.near(defect.world, _places(defect), MOST_STRUCK) if small else ()
         plans = _strikes(defect.world, [None, None, *struck]) if small else [plan]
         run = _process({"plans": plans, "known": defect.name})
-        told = json.loads(run.stdout) if run.returncode == 0 else {"rules": ["?", run.stderr[-300:]]}
-        rules = [each for each in told["rules"] if each in defect.found_by]
-        others |= {*told["rules"]}
+        report = json.loads(run.stdout) if run.returncode == 0 else {"rules": ["?", run.stderr[-300:]]}
+        rules = [each for each in report["rules"] if each in defect.found_by]
+        others |= {*report["rules"]}
         if rules or small:
             break
     text = ", ".join(rules) if rules else f"not found; {sorted(others)}"
     took = time.monotonic() - began
-    return f"| {defect.name}: {defect.told} | {defect.world} | {seed} | {took:.0f} | {text} |", bool(rules)
+    return f"| {defect.name}: {defect.summary} | {defect.world} | {seed} | {took:.0f} | {text} |", bool(rules)
 
 
 def _places(defect: Known) -> set[str]:
@@ -412,8 +412,8 @@ def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "
     at = 0
 
     def tell(*, endless: bool = False) -> None:
-        told = {"rules": rules, "digests": digests, "endless": endless, "reached": marks.reached()}
-        sys.stdout.write(json.dumps({**told, "at": at, "seconds": seconds}))
+        report = {"rules": rules, "digests": digests, "endless": endless, "reached": marks.reached()}
+        sys.stdout.write(json.dumps({**report, "at": at, "seconds": seconds}))
         sys.stdout.flush()
 
     def too_long(*_: object) -> None:

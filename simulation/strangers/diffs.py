@@ -31,7 +31,7 @@ class Known:
 
     Attributes:
         name: Its name, which is that of its file.
-        told: What is wrong, in a sentence.
+        summary: What is wrong, in a sentence.
         world: The world in which it shows.
         seed: A seed that finds it.
         found_by: Rules that it breaks there, at least one of which is reported.
@@ -43,7 +43,7 @@ class Known:
     """
 
     name: str
-    told: str
+    summary: str
     world: str
     seed: int
     found_by: tuple[str, ...]
@@ -61,11 +61,11 @@ def known() -> list[Known]:
 
 def _read(path: Path) -> Known:
     head, _, diff = path.read_text(encoding="utf-8").partition("\n--- ")
-    told, *fields = head.splitlines()
+    summary, *fields = head.splitlines()
     given = dict(each.split(": ", 1) for each in fields if each)
     return Known(
         path.stem.replace("-", " "),
-        told,
+        summary,
         given["world"],
         int(given["seed"]),
         tuple(given["breaks"].split("; ")),

@@ -36,17 +36,17 @@ SUITES = {"runtime": ("functions",), "ironmq": ("ironmq", "dialects"), "hub": ("
 
 def noticed_by(candidate: Candidate) -> str | None:
     """The test that notices a change, of those of its package; empty if none does, nothing if none reaches it."""
-    told = _reaching(candidate.package)
-    reaching: Reaching = told["reached"]
+    measured = _reaching(candidate.package)
+    reaching: Reaching = measured["reached"]
     tests = [
         test
         for test, modules in reaching.items()
         if candidate.line in modules.get(candidate.module, ()) or (candidate.of_module and candidate.module in modules)
     ]
-    tests.sort(key=lambda test: told["seconds"][test])
+    tests.sort(key=lambda test: measured["seconds"][test])
     if not tests:
         return None
-    took = [*accumulate(told["seconds"][test] for test in tests)]
+    took = [*accumulate(measured["seconds"][test] for test in tests)]
     asked = tests[: max(1, bisect(took, LONGEST_S))]
     run = python(["-m", "simulation.strangers.notice", candidate.module, str(candidate.number), *asked])
     found = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
@@ -61,8 +61,8 @@ def _reaching(package: str) -> dict[str, Any]:
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         python(["-m", "simulation.strangers.notice", "--reached", str(file), *folders])
-    told: dict[str, Any] = json.loads(file.read_text())
-    return told
+    measured: dict[str, Any] = json.loads(file.read_text())
+    return measured
 
 
 def digest_of(files: Iterable[Path]) -> str:
@@ -93,7 +93,7 @@ class _Watching:
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
         self._began = 0.0
-        self.told: dict[str, dict[str, Any]] = {"reached": {}, "seconds": {}}
+        self.measured: dict[str, dict[str, Any]] = {"reached": {}, "seconds": {}}
 
     def pytest_runtest_logstart(self) -> None:
         """Before a test and its fixtures."""
@@ -105,8 +105,8 @@ class _Watching:
         modules: dict[str, list[int]] = {}
         for module, line, _ in self._marks.reached():
             modules.setdefault(module, []).append(line)
-        self.told["reached"][nodeid] = modules
-        self.told["seconds"][nodeid] = time.process_time() - self._began
+        self.measured["reached"][nodeid] = modules
+        self.measured["seconds"][nodeid] = time.process_time() - self._began
 
 
 QUIETLY = ["-x", "-q", "-p", "no:cacheprovider", "-p", "simulation.strangers.bounded", "--no-header", "--tb=no"]
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[0] == "--reached":
         watching = _Watching(watch())
         pytest.main([*QUIETLY[1:], *arguments[2:]], [watching])
-        Path(arguments[1]).write_text(json.dumps(watching.told))
+        Path(arguments[1]).write_text(json.dumps(watching.measured))
         return 0
     module, number, *tests = arguments
     change(module, int(number))

@@ -40,9 +40,9 @@ def observed() -> Iterator[Digest]:
         return call(self, service, operation, real, parameters)
 
     def answered(self: Account, method: str, path: str, *given: Any) -> Any:
-        told = answer(self, method, path, *given)
-        digest.add(self.scheduler.now, method, path, told.status, told.body, told.headers)
-        return told
+        answered_with = answer(self, method, path, *given)
+        digest.add(self.scheduler.now, method, path, answered_with.status, answered_with.body, answered_with.headers)
+        return answered_with
 
     def sent(self: Sender, request: Any) -> Any:
         digest.add(request.url, sorted(request.headers.items()), request.body)

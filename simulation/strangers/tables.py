@@ -54,7 +54,7 @@ class Candidate:
         """The package of the layer, or ``cli``."""
         return self.module.removeprefix("pushhub.").partition(".")[0]
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The statement, and what the change makes of it."""
         tree = ast.parse(source(self.module))
         place = places(tree)[self.number]
@@ -85,10 +85,10 @@ class Outcome:
         """That of the change."""
         return self.candidate.name
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """In a line."""
         change = self.candidate
-        return f"{self.verdict:9} {change.name} line {change.line} {change.operator}: {change.told()} ({self.by})"
+        return f"{self.verdict:9} {change.name} line {change.line} {change.operator}: {change.sentence()} ({self.by})"
 
 
 @cache
@@ -130,15 +130,15 @@ def share(of: int, all_of_them: int) -> str:
 
 def tables(outcomes: Sequence[Outcome]) -> list[str]:
     """Lines of Markdown: what became of changes, by module, part and operator."""
-    told = ["found" if each.verdict in NOTICED else each.verdict for each in outcomes]
+    verdicts = ["found" if each.verdict in NOTICED else each.verdict for each in outcomes]
 
     def rows(name: str, of: Sequence[str]) -> Iterator[str]:
         yield f"\n| {name} | drawn | {' | '.join(COLUMNS)} |\n|---|{'---|' * (len(COLUMNS) + 1)}"
         for key, drawn in sorted(Counter(of).items()):
-            own = [verdict for verdict, its in zip(told, of, strict=True) if its == key]
+            own = [verdict for verdict, its in zip(verdicts, of, strict=True) if its == key]
             yield f"| {key} | {drawn} | {' | '.join(str(own.count(each)) for each in COLUMNS)} |"
 
-    counts = Counter(told)
+    counts = Counter(verdicts)
     simulator, both = counts["found"], counts["found"] + counts["tests"]
     effective = both + counts["lived"]
     return [
@@ -146,7 +146,7 @@ def tables(outcomes: Sequence[Outcome]) -> list[str]:
         *rows("part", [part(each.candidate.module) for each in outcomes]),
         *rows("operator", [each.candidate.operator for each in outcomes]),
         "\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
-        f"reached: {share(len(told) - counts['not reached'], len(told))}",
+        f"reached: {share(len(verdicts) - counts['not reached'], len(verdicts))}",
         f"of those that changed something, the simulator noticed {share(simulator, effective)}",
         f"tests {share(counts['tests'], effective)}",
         f"both together {share(both, effective)}",

@@ -148,7 +148,7 @@ def certificate(ends_s: int, number: int) -> str:
     """A certificate and its key, the same in each run."""
     key = Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"certificate {number}")])
-    made = (
+    certificate_of = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -159,7 +159,7 @@ def certificate(ends_s: int, number: int) -> str:
         .sign(key, None)
     )
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return (private + made.public_bytes(Encoding.PEM)).decode()
+    return (private + certificate_of.public_bytes(Encoding.PEM)).decode()
 
 
 def secret_of(client: str, tenant: int) -> str:
@@ -299,8 +299,8 @@ class GatesWorld(PushWorld):
         for seen, (token, _) in zip(receiver.log, receiver.shown, strict=True):
             before = refused.get((seen.environment, token))
             # Others may not know yet that it was refused, and while the server fails there is no other.
-            told = before is not None and seen.at > before + SENT_MEANWHILE
-            again = before is not None and told and self._server.well_between(before - LATE, seen.at)
+            was_refused = before is not None and seen.at > before + SENT_MEANWHILE
+            again = before is not None and was_refused and self._server.well_between(before - LATE, seen.at)
             self.judgement.fact(not again, "a refused token was sent again", seen.message_id, moment(seen.at))
             if seen.status == UNAUTHORIZED:
                 refused.setdefault((seen.environment, token), seen.at)

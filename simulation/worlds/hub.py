@@ -19,7 +19,7 @@ from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.promises.hub import Hub, Pushed, is_taken
 from simulation.promises.hub import Service as MadeService
-from simulation.promises.judgement import Told, Violation
+from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.shown import End, Shown, ShownPushes
 from simulation.promises.talks import bounds, edges, whose
 from simulation.promises.talks import hub as talks
@@ -82,7 +82,7 @@ class HubWorld(PushWorld):
         self.services: list[Service] = []
         self.pushed: list[str] = []
         self._pushed: list[Pushed] = []
-        self._by_hand: dict[str, list[Told]] = defaultdict(list)
+        self._by_hand: dict[str, list[Exchange]] = defaultdict(list)
         self._shown: list[Shown] = []
         self._bodies = self._chance("bodies")
         self._markers = 0
@@ -168,7 +168,7 @@ class HubWorld(PushWorld):
             content = {name: answer.body[name] for name in ("message", "payload")}
             ends = [End(service.name, answer.body["state"] == "completed")]
         own = {name: sent.get(name) for name in ("message", "payload")}
-        one = Shown(message_id, answer.told, 0, None, 0, ends, content=content, posted_content=own)
+        one = Shown(message_id, answer.exchange, 0, None, 0, ends, content=content, posted_content=own)
         self._shown.append(one)
 
     def _push(self, kind: str, random: Random) -> None:
@@ -180,7 +180,7 @@ class HubWorld(PushWorld):
         def ask() -> HttpAnswer:
             answer: HttpAnswer = self._ask("POST", "/messages", message)
             object_id = answer.body["message_id"] if answer.status == 201 else ""
-            self._pushed.append(Pushed(kind, payload, answer.told, from_object_id(object_id) or ""))
+            self._pushed.append(Pushed(kind, payload, answer.exchange, from_object_id(object_id) or ""))
             return answer
 
         answer = self._until(201, ask)
@@ -219,7 +219,7 @@ class HubWorld(PushWorld):
                     choice = "attempt_now" if random.random() < 0.8 else "archive"
                     self._account.note(f"person: {choice} {from_object_id(each['message_id'])}")
                     answer = self._ask("PUT", f"/messages/{each['message_id']}", {choice: True})
-                    self._by_hand[from_object_id(each["message_id"]) or ""].append(answer.told)
+                    self._by_hand[from_object_id(each["message_id"]) or ""].append(answer.exchange)
 
     def _is_own(self, message: Message) -> bool:
         return message.project == self._project and message.queue.startswith("hub/")
@@ -278,11 +278,11 @@ class HubWorld(PushWorld):
 
     def _copies(self, incoming: Mapping[str, Accepted]) -> Iterator[Violation]:
         """One copy for each mapping that wants the type, and no other."""
-        made: Counter[tuple[str, str]] = Counter()
+        copies: Counter[tuple[str, str]] = Counter()
         for accepted, (_, mapping_id) in self._owed():
             if accepted.message.queue != "hub/incoming":
                 parent = (accepted.message.cause or "//").split("/")[1]
-                made[parent, mapping_id] += 1
+                copies[parent, mapping_id] += 1
         for message_id, accepted in incoming.items():
             kind = accepted.message.headers["type"]
             routed_at = self._truth.settled_at(message_id, accepted.message.delivery_subscribers[0]) or accepted.at
@@ -290,17 +290,17 @@ class HubWorld(PushWorld):
                 wanted = kind in service.settings["messages"]
                 if wanted and service.was_off(accepted.at, routed_at):
                     # One copy or none, depending on whether it was on when the message was compared with it.
-                    wanted = bool(made[message_id, service.mapping_id])
-                if made[message_id, service.mapping_id] != wanted:
-                    told = f"{made[message_id, service.mapping_id]} copies of {kind} for {service.name}"
-                    yield Violation("copies", message_id, told)
+                    wanted = bool(copies[message_id, service.mapping_id])
+                if copies[message_id, service.mapping_id] != wanted:
+                    detail = f"{copies[message_id, service.mapping_id]} copies of {kind} for {service.name}"
+                    yield Violation("copies", message_id, detail)
 
     def _children(self, incoming: Mapping[str, Accepted]) -> Iterator[Violation]:
         """Each completed answer with a child led to that child, once."""
-        made: Counter[str] = Counter()
+        children: Counter[str] = Counter()
         for accepted in incoming.values():
             if accepted.message.headers["type"] == CHILD:
-                made[json.loads(self._body(accepted.message))["payload"]["of"]] += 1
+                children[json.loads(self._body(accepted.message))["payload"]["of"]] += 1
         owed: dict[str, str] = {}
         for service in self.services:
             if service.behaviour == "children":
@@ -309,11 +309,11 @@ class HubWorld(PushWorld):
                     history = self._truth.deliveries.get((each.message_id, service.mapping_id), [])
                     if history and history[-1].state == "delivered":
                         owed[object_id] = each.message_id
-        for object_id, count in made.items():
+        for object_id, count in children.items():
             if count > 1:
                 yield Violation("a child twice", from_object_id(object_id) or object_id, f"{count} children")
         for object_id, message_id in owed.items():
-            if not made[object_id]:
+            if not children[object_id]:
                 yield Violation("a child is missing", message_id, "its answer is recorded and the message completed")
 
 

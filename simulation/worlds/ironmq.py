@@ -182,7 +182,11 @@ class IronMqWorld(PushWorld):
         for queue in self.queues:
             self._look_at(queue)
             changed = max(
-                (each.told.answered for each in self._acts if each.queue == queue.name and each.kind not in LEFT_ALONE),
+                (
+                    each.exchange.answered
+                    for each in self._acts
+                    if each.queue == queue.name and each.kind not in LEFT_ALONE
+                ),
                 default=0,
             )
             forgotten = {each.subject for each in self._acts if each.kind == "forget"}
@@ -193,7 +197,7 @@ class IronMqWorld(PushWorld):
                     continue
                 ask = partial(self._ask, "GET", queue)
                 acknowledged = [
-                    (done.name, done.told) for done in self._acknowledged if done.message_id == each.message_id
+                    (done.name, done.exchange) for done in self._acknowledged if done.message_id == each.message_id
                 ]
                 unicast = queue.kind == "unicast"
                 self._shown.append(shown.pushed(ask, each.message_id, each.began, acknowledged, unicast=unicast))
@@ -219,12 +223,12 @@ class IronMqWorld(PushWorld):
         """The settings of a queue that nobody made again, if its owner was told what became of each change."""
         acts = [each for each in self._acts if each.queue == queue.name and each.kind in {"retries", "delete", "make"}]
         answer = self._ask("GET", queue, "")
-        if answer.status != 200 or any(each.kind != "retries" or each.told.unsure for each in acts):
+        if answer.status != 200 or any(each.kind != "retries" or each.exchange.unsure for each in acts):
             return
         shown = answer.body["queue"]
         push = {name: each for name, each in queue.settings["push"].items() if name not in {"subscribers", "eager"}}
         for each in acts:
-            push |= {"retries": each.retries, "retries_delay": each.delay_s} if each.told.done else {}
+            push |= {"retries": each.retries, "retries_delay": each.delay_s} if each.exchange.done else {}
         push["eager"] = queue.settings["push"]["eager"] or None
         whole = {name: each for name, each in queue.settings.items() if name != "push"}
         judge_settings(self.judgement, queue.name, whole, shown)
@@ -239,7 +243,7 @@ class IronMqWorld(PushWorld):
     ) -> HttpAnswer:
         """The owner does something, which is noted for the model."""
         answer = ask()
-        self._acts.append(Act(kind, queue.name, answer.told, **what))
+        self._acts.append(Act(kind, queue.name, answer.exchange, **what))
         self._note(f"{kind} {what.get('subject', '')} in", queue, answer)
         return answer
 
@@ -266,7 +270,7 @@ class IronMqWorld(PushWorld):
         def ask() -> HttpAnswer:
             answer = self._ask("POST", queue, "/messages", {"messages": messages})
             ids = answer.body["ids"] if answer.status == 201 else ()
-            self._posts.append(Post(queue.name, answer.told, bodies, delays, ids))
+            self._posts.append(Post(queue.name, answer.exchange, bodies, delays, ids))
             return answer
 
         answer = self._until(201, ask)
@@ -350,7 +354,7 @@ class IronMqWorld(PushWorld):
         path = seen.headers["iron-subscriber-message-url"].removeprefix("https://hub.example")
         for _ in range(3):
             answer, who = self._account.http("DELETE", path), seen.headers["iron-subscriber-name"]
-            self._acknowledged.append(Acknowledgement(seen.message_id, who, answer.told))
+            self._acknowledged.append(Acknowledgement(seen.message_id, who, answer.exchange))
             if answer.status not in (0, 500, 503):
                 return
             self._account.scheduler.sleep(self._random.randrange(1, 20) * SECOND)
@@ -384,9 +388,9 @@ class IronMqWorld(PushWorld):
             for seen in self._requests(name, endpoint, queue.name)
         ]
         model.judge(self._posts, self._acts, requests, self._acknowledged, [*self._errors.values()])
-        told = ShownPushes(requests, self.judgement, self._faults(), clocks_s=self._clocks_off_s, taken=is_taken)
+        shown = ShownPushes(requests, self.judgement, self._faults(), clocks_s=self._clocks_off_s, taken=is_taken)
         for each in self._shown:
-            told.judge(each)
+            shown.judge(each)
         yield from self.judgement.total()
         for accepted, owed in self._owed():
             yield from self._delivery(accepted, owed)
@@ -438,8 +442,8 @@ class IronMqWorld(PushWorld):
                     if at <= seen.at and end >= seen.at - IN_FORCE
                 )
                 if not any(_is_so(each, message, owed[1], asked, seen) for each in in_force):
-                    told = f"{where} ({asked}) at {moment(seen.at)}, version {seen.headers.get(VERSION, 'none')}"
-                    yield Violation("asked the old way", message.message_id, told)
+                    detail = f"{where} ({asked}) at {moment(seen.at)}, version {seen.headers.get(VERSION, 'none')}"
+                    yield Violation("asked the old way", message.message_id, detail)
 
     @property
     def _clocks_off(self) -> int:
@@ -458,12 +462,12 @@ def _is_so(queue: Queue | None, message: Message, subscriber_id: str, name: str,
     return any(each.headers.get(VERSION) == seen.headers.get(VERSION) for each in wanted)
 
 
-def _error(told: Mapping[str, Any]) -> ErrorMessage:
-    exact = told.get("body_base64")
-    text = told.get("body")
+def _error(fields: Mapping[str, Any]) -> ErrorMessage:
+    exact = fields.get("body_base64")
+    text = fields.get("body")
     body = base64.b64decode(exact) if exact is not None else None if text is None else text.encode()
-    names = tuple(each["name"] for each in told["subscribers"])
-    return ErrorMessage(told["queue"], told["source_msg_id"], names, body)
+    names = tuple(each["name"] for each in fields["subscribers"])
+    return ErrorMessage(fields["queue"], fields["source_msg_id"], names, body)
 
 
 __all__ = ["IronMqWorld", "Posted", "PushQueue"]

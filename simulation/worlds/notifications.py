@@ -174,7 +174,7 @@ class NotificationsWorld(World):
                 return
             request += 1
             began, topic, drafts = scheduler.now, random.choice(TOPICS), []
-            told: list[Published] = []
+            published: list[Published] = []
             for _ in range(random.choice((1, 1, 3, 10))):
                 number += 1
                 source = random.choice(SOURCES)
@@ -184,12 +184,12 @@ class NotificationsWorld(World):
                 data = {"p": publisher, "n": number, "text": text, "list": [1.5, None, {"é": True}]}
                 self._contents[publisher, number] = json.dumps(data)
                 drafts.append({"api": _api(topic), "source": source, "data": data})
-                told.append(Published(publisher, number, topic, source, began))
+                published.append(Published(publisher, number, topic, source, began))
             post = partial(
                 self._ask, "/notification2/notifications", drafts, **{"idempotency-key": f"{publisher}-{request}"}
             )
             if self._until(201, post, tries=40):
-                self.published += told
+                self.published += published
 
     def _consume(self, subscriber: Subscriber, name: str, random: Random) -> None:
         """Connect, receive, acknowledge, disconnect, and start again."""
@@ -220,13 +220,13 @@ class NotificationsWorld(World):
             return
         header, _, body = frame.partition("\n\n")
         ack_id, description, _ = header.split("\n")
-        told = json.loads(body)
+        content = json.loads(body)
         position = int.from_bytes(base64.b64decode(ack_id)[:8])
         now = self._account.scheduler.now
         source = description.rpartition("/")[2]
-        came = Frame(now, connection, position, (told["p"], told["n"]), source, json.dumps(told))
+        came = Frame(now, connection, position, (content["p"], content["n"]), source, json.dumps(content))
         subscriber.frames.append(came)
-        self._account.note(f"{subscriber.name} on {connection} gets p{told['p']}n{told['n']} at {position}")
+        self._account.note(f"{subscriber.name} on {connection} gets p{content['p']}n{content['n']} at {position}")
         if random.random() < 0.97:
             after = round(random.expovariate(1 / 2) * SECOND)
             self._account.scheduler.spawn(partial(self._acknowledge, came, ack_id), after=after)
@@ -304,8 +304,8 @@ class NotificationsWorld(World):
         for each in subscriber.frames:
             key = each.connection, each.source if subscriber.shared else ""
             if (each.connection, each.position) not in seen and each.position < highest.get(key, 0):
-                told = f"{subscriber.name} on {each.connection}: {each.position} after {highest[key]}"
-                yield Violation("out of order", f"p{each.key[0]}n{each.key[1]}", told)
+                detail = f"{subscriber.name} on {each.connection}: {each.position} after {highest[key]}"
+                yield Violation("out of order", f"p{each.key[0]}n{each.key[1]}", detail)
             seen.add((each.connection, each.position))
             highest[key] = max(highest.get(key, 0), each.position)
 
@@ -351,8 +351,8 @@ class NotificationsWorld(World):
                 )
                 for (number, place), (following, next_place) in itertools.pairwise(own):
                     if next_place < place:
-                        told = f"{topic}: {number} at {place}, {following} at {next_place}"
-                        yield Violation("publisher's order", f"p{publisher}n{following}", told)
+                        detail = f"{topic}: {number} at {place}, {following} at {next_place}"
+                        yield Violation("publisher's order", f"p{publisher}n{following}", detail)
 
 
 def _api(topic: str) -> str:

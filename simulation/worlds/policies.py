@@ -27,7 +27,7 @@ from simulation.functions import RunFailed
 from simulation.policies import in_order, left_alone
 from simulation.promises.flow import Waiting
 from simulation.promises.ironmq import Queue as MadeQueue
-from simulation.promises.judgement import Post, Told, Violation
+from simulation.promises.judgement import Exchange, Post, Violation
 from simulation.promises.talks import pushes as talks
 from simulation.scheduler import SECOND
 from simulation.weather import MINUTE, Kind
@@ -127,8 +127,10 @@ class PoliciesWorld(IronMqWorld):
 
     def _as_made(self, queue: PushQueue) -> MadeQueue:
         """Keys, circuits and limits hold messages up; two queues obey what endpoints ask for."""
-        made = replace(super()._as_made(queue), prompt=False)
-        return replace(made, obeys=True, slow_down_s=SLOW_DOWN_S) if self.queues.index(queue) in (1, 2) else made
+        settings = replace(super()._as_made(queue), prompt=False)
+        return (
+            replace(settings, obeys=True, slow_down_s=SLOW_DOWN_S) if self.queues.index(queue) in (1, 2) else settings
+        )
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
         """A producer for each queue, and the owner."""
@@ -173,7 +175,7 @@ class PoliciesWorld(IronMqWorld):
             with suppress(RunFailed):
                 ids = self._account.functions["ingest"].invoke({}, instead=post)
             now = self._account.scheduler.now
-            self._posts.append(Post(queue.name, Told(asked, now, 201 if ids else 0), bodies, [0] * count, ids))
+            self._posts.append(Post(queue.name, Exchange(asked, now, 201 if ids else 0), bodies, [0] * count, ids))
             if not ids:
                 self._account.scheduler.sleep(2**again * SECOND)
                 continue
@@ -237,7 +239,7 @@ class PoliciesWorld(IronMqWorld):
     def _limited(self) -> None:
         for limits, queue in zip(LIMITS, self.queues[3:], strict=False):
             waiting = [
-                Waiting(message_id, post.told.answered + round(delay_s * SECOND))
+                Waiting(message_id, post.exchange.answered + round(delay_s * SECOND))
                 for post in self._posts
                 if post.queue == queue.name
                 for message_id, delay_s in zip(post.ids, post.delays_s, strict=False)
@@ -253,12 +255,12 @@ class PoliciesWorld(IronMqWorld):
                 messages.append(accepted.message)
                 requests[owed] = self._asked(accepted.message, self._name(accepted.message.queue, owed[1]))
         yield from in_order(self._truth, messages, requests)
-        told: dict[tuple[str, str, str], list[tuple[Posted, int]]] = defaultdict(list)
+        by_key: dict[tuple[str, str, str], list[tuple[Posted, int]]] = defaultdict(list)
         for each in self.posted:
             stored = self._truth.pushed.get(each.message_id)
             if each.key and stored is not None and stored.ordering is not None:
-                told[each.queue, stored.queue_uid, each.key].append((each, stored.ordering.sequence))
-        for posts in told.values():
+                by_key[each.queue, stored.queue_uid, each.key].append((each, stored.ordering.sequence))
+        for posts in by_key.values():
             posts.sort(key=lambda pair: pair[1])
             for (earlier, _), (later, place) in pairwise(posts):
                 if later.at < earlier.began:
@@ -291,8 +293,8 @@ class PoliciesWorld(IronMqWorld):
             if settled_at is None or settled_at > free + PROMPT:
                 late.append((message.message_id, f"{message.queue} to {name}: free at {moment(free)}"))
         if len(late) > max(LATE_AT_MOST, self._account.weather.struck[Kind.CRASH] // DEATHS_A_LATE_ONE):
-            for message_id, told in late:
-                yield Violation("held up", message_id, told)
+            for message_id, detail in late:
+                yield Violation("held up", message_id, detail)
 
 
 def _refuses_stuck(seen: Asked, random: Random) -> Reply:

@@ -112,7 +112,7 @@ class PullWorld(World):
         def ask() -> HttpAnswer:
             answer = self._ask("POST", queue, path, request)
             ids = answer.body["ids"] if answer.status == 201 else ()
-            self._posts.append(Post(queue, answer.told, bodies, delays, ids))
+            self._posts.append(Post(queue, answer.exchange, bodies, delays, ids))
             return answer
 
         self._until(201, ask)
@@ -122,7 +122,7 @@ class PullWorld(World):
         queue = random.choice(NAMES)
         self._post(queue, random)
         answer = self._ask("DELETE", queue, "/messages", {})
-        self._clears.append(Clear(queue, answer.told))
+        self._clears.append(Clear(queue, answer.exchange))
         self._account.note(f"owner clears {queue}: {answer.status}")
         self._post(queue, random)
 
@@ -136,7 +136,7 @@ class PullWorld(World):
         ask = {"n": count, "timeout": timeout, "wait": wait} | ({"delete": True} if delete else {})
         answer = self._ask("POST", queue, "/reservations", ask)
         got = [_got(each) for each in answer.body["messages"]] if answer.status == 200 else []
-        self._reserves.append(Reserve(queue, answer.told, count, timeout, delete, got))
+        self._reserves.append(Reserve(queue, answer.exchange, count, timeout, delete, got))
         for each in got:
             self._account.note(f"{name} gets {each.message_id} reserved {each.reserved_count}")
         return got
@@ -169,7 +169,9 @@ class PullWorld(World):
         ids = [{"id": each.message_id, "reservation_id": each.reservation_id} for each in got]
         answer = self._ask("DELETE", queue, "/messages", {"ids": ids})
         for each in got:
-            self._acts.append(Act("delete", queue, answer.told, each.message_id, each.reservation_id, among=len(got)))
+            self._acts.append(
+                Act("delete", queue, answer.exchange, each.message_id, each.reservation_id, among=len(got))
+            )
 
     def _work(self, queue: str, got: Got, timeout: int, random: Random) -> None:
         self._account.scheduler.sleep(round(random.expovariate(1 / (2 * SECOND))))
@@ -211,18 +213,18 @@ class PullWorld(World):
             given = {"timeout" if kind == "touch" else "delay": seconds}
             answer = self._ask("POST", queue, f"{path}/{kind}", named | given)
         new_id = answer.body.get("reservation_id", "") if answer.status == 200 else ""
-        self._acts.append(Act(kind, queue, answer.told, message_id, reservation_id, seconds, new_id))
+        self._acts.append(Act(kind, queue, answer.exchange, message_id, reservation_id, seconds, new_id))
         return answer
 
     def open(self) -> int:
         """Number of messages that may still be in a queue, as far as their people know."""
         now = self._account.scheduler.now
-        gone = {each.message_id for each in self._acts if each.kind == "delete" and each.told.done}
+        gone = {each.message_id for each in self._acts if each.kind == "delete" and each.exchange.done}
         for look in self._reserves:
             if look.delete:
                 gone.update(each.message_id for each in look.messages)
         return sum(
-            message_id not in gone and post.told.answered + QUEUES[post.queue].expiration_s * SECOND > now
+            message_id not in gone and post.exchange.answered + QUEUES[post.queue].expiration_s * SECOND > now
             for post in self._posts
             for message_id in post.ids
             if not self._cleared(post)
@@ -230,7 +232,7 @@ class PullWorld(World):
 
     def _cleared(self, post: Post) -> bool:
         return any(
-            each.queue == post.queue and each.told.done and each.told.asked > post.told.answered
+            each.queue == post.queue and each.exchange.done and each.exchange.asked > post.exchange.answered
             for each in self._clears
         )
 
@@ -253,8 +255,8 @@ class PullWorld(World):
             if accepted.pull and accepted.gone_at is not None and accepted.message.queue in QUEUES:
                 reason = self._reason(message_id, accepted, accepted.gone_at)
                 if not reason:
-                    told = f"{accepted.message.queue} at {moment(accepted.gone_at)}"
-                    yield Violation("gone without a reason", message_id, told)
+                    detail = f"{accepted.message.queue} at {moment(accepted.gone_at)}"
+                    yield Violation("gone without a reason", message_id, detail)
 
     def _reason(self, message_id: str, accepted: Accepted, gone_at: int) -> bool:
         """Whether something that was asked for may have removed a message, or its time, or it is elsewhere.
@@ -268,20 +270,20 @@ class PullWorld(World):
             return True
         if settings.dead_letters and self._is_elsewhere(message_id, settings.dead_letters):
             return True
-        told = [each.told for each in self._clears if each.queue == queue]
-        told += [
-            each.told
+        exchanges = [each.exchange for each in self._clears if each.queue == queue]
+        exchanges += [
+            each.exchange
             for each in self._acts
             if each.kind == "delete" and each.queue == queue and each.message_id == message_id
         ]
-        told += [
-            each.told
+        exchanges += [
+            each.exchange
             for each in self._reserves
             if each.delete
             and each.queue == queue
-            and (each.told.unsure or any(got.message_id == message_id for got in each.messages))
+            and (each.exchange.unsure or any(got.message_id == message_id for got in each.messages))
         ]
-        return any(each.asked <= gone_at and (each.done or each.unsure) for each in told)
+        return any(each.asked <= gone_at and (each.done or each.unsure) for each in exchanges)
 
     def _is_elsewhere(self, message_id: str, queue: str) -> bool:
         return any(

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from simulation.account import START_MS, HttpAnswer
-from simulation.promises.judgement import Told
+from simulation.promises.judgement import Exchange
 from simulation.promises.shown import Attempt, End, Shown
 
 AFTER_S = 1_800
@@ -42,7 +42,9 @@ def pages(ask: Ask, path: str) -> Iterator[Mapping[str, Any]]:
         iterator = answer.body["iterator"]
 
 
-def pushed(ask: Ask, message_id: str, posted: int, acknowledged: Sequence[tuple[str, Told]], *, unicast: bool) -> Shown:
+def pushed(
+    ask: Ask, message_id: str, posted: int, acknowledged: Sequence[tuple[str, Exchange]], *, unicast: bool
+) -> Shown:
     """What IronMQ shows of a message: its attempts, and the statuses of its subscribers.
 
     Args:
@@ -54,17 +56,17 @@ def pushed(ask: Ask, message_id: str, posted: int, acknowledged: Sequence[tuple[
     """
     answer = ask(f"/messages/{message_id}/attempts")
     if answer.status != 200:
-        return Shown(message_id, answer.told, posted, ())
+        return Shown(message_id, answer.exchange, posted, ())
     attempts = [
         Attempt(each["subscriber_name"], each["status_code"], at(each["started_at"]), each["manual"])
         for each in answer.body["attempts"]
     ]
     statuses = ask(f"/messages/{message_id}/subscribers")
-    told = Told(answer.told.asked, statuses.told.answered, statuses.status)
+    exchange = Exchange(answer.exchange.asked, statuses.exchange.answered, statuses.status)
     subscribers = statuses.body["subscribers"] if statuses.status == 200 else ()
     group = frozenset(each["name"] for each in subscribers) if unicast else frozenset[str]()
     ends = [End(each["name"], each["state"] in TAKEN, each.get("status_code"), group) for each in subscribers]
-    return Shown(message_id, told, posted, attempts, answer.body["forgotten"], ends, acknowledged)
+    return Shown(message_id, exchange, posted, attempts, answer.body["forgotten"], ends, acknowledged)
 
 
 __all__ = ["AFTER_S", "LONGEST_READ_S", "PAGE", "Ask", "at", "pages", "pushed"]

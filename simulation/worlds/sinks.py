@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.ids import engine_id
-from simulation.promises.judgement import Told, Violation
+from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.sinks import FOREVER, Looked, Order, Sent, Sinks, Taken
 from simulation.receivers import Form, Receiver, Trouble, troubles
 from simulation.scheduler import SECOND
@@ -81,7 +81,7 @@ class SinksWorld(PushWorld):
         given = {"authorization": f"Bearer {self._token}", **headers}
         return self._account.http(method, path, body, headers=given)
 
-    def _made(self, path: str, body: Mapping[str, Any]) -> Any:
+    def _create(self, path: str, body: Mapping[str, Any]) -> Any:
         answer = self._ask("POST", path, body)
         assert answer.status == 201, answer
         return answer.body
@@ -90,9 +90,11 @@ class SinksWorld(PushWorld):
         """A receiver, with a role of its own."""
         role = "" if form is Form.HTTP else f"arn:aws:iam::{ACCOUNT}:role/{name}"
         spells = troubles(self._chance(name), self._hours)
-        made = Receiver(self._account, self._account.sts, f"{name}.example", form, spells, role=role, fifo=name in FIFO)
-        self.receivers[name] = self._account.endpoints.known[made.name] = made
-        return made
+        receiver = Receiver(
+            self._account, self._account.sts, f"{name}.example", form, spells, role=role, fifo=name in FIFO
+        )
+        self.receivers[name] = self._account.endpoints.known[receiver.name] = receiver
+        return receiver
 
     def _lets_in(self, receiver: Receiver, of: str) -> None:
         """Have its role let in with the external id that the hub has made; ``of`` is whose it is, as a path."""
@@ -101,7 +103,7 @@ class SinksWorld(PushWorld):
         receiver.external_id = self._account.sts.external_ids[receiver.role] = external_id
 
     def _make_all(self) -> None:
-        self._made("/api/v1/event-type", {"name": TYPE, "description": "paid"})
+        self._create("/api/v1/event-type", {"name": TYPE, "description": "paid"})
         self._make_application()
         self._make_stream()
         self._make_source()
@@ -109,12 +111,12 @@ class SinksWorld(PushWorld):
             self._make_queue()
 
     def _make_application(self) -> None:
-        app = self._paths["app"] = self._made("/api/v1/app", {"name": "shop"})["id"]
+        app = self._paths["app"] = self._create("/api/v1/app", {"name": "shop"})["id"]
         for name in self.of_application:
             url = self._url(name, *PLACES[name], of=f"/api/v1/app/{app}")
-            self._made(f"/api/v1/app/{app}/endpoint", {"url": url})
+            self._create(f"/api/v1/app/{app}/endpoint", {"url": url})
             if name == "fifo" and self.wraps:
-                self._made(f"/api/v1/app/{app}/endpoint", {"url": f"{url}&body=envelope"})
+                self._create(f"/api/v1/app/{app}/endpoint", {"url": f"{url}&body=envelope"})
 
     def _url(self, name: str, place: str, form: Form, *, of: str) -> str:
         """The URL of a new receiver that lets somebody in."""
@@ -132,7 +134,7 @@ class SinksWorld(PushWorld):
         assert answer.status in {200, 201}, answer
 
     def _make_stream(self) -> None:
-        stream = self._paths["stream"] = self._made("/api/v1/stream", {"name": "sales"})["id"]
+        stream = self._paths["stream"] = self._create("/api/v1/stream", {"name": "sales"})["id"]
         configs: dict[str, tuple[str, Form, dict[str, Any]]] = {
             "bucket": ("amazonS3", Form.S3, {"bucket": "sales"}),
             "shards": ("kinesis", Form.KINESIS, {"streamName": "sales"}),
@@ -149,19 +151,19 @@ class SinksWorld(PushWorld):
             if name == "bucket":
                 wanted["maxWaitSecs"] = WAITS_S
             path = f"/api/v1/stream/{stream}/sink"
-            self._paths[name] = f"{path}/{self._made(path, wanted)['id']}"
+            self._paths[name] = f"{path}/{self._create(path, wanted)['id']}"
             self._looked[name] = []
         if self.polled:
-            made = self._made(f"/api/v1/stream/{stream}/sink", {"type": "poller", "config": {}})
-            self._paths["poller"] = f"/api/v1/stream/{stream}/sink/{made['id']}"
+            poller = self._create(f"/api/v1/stream/{stream}/sink", {"type": "poller", "config": {}})
+            self._paths["poller"] = f"/api/v1/stream/{stream}/sink/{poller['id']}"
             self._looked["poller"] = []
 
     def _make_source(self) -> None:
-        source = self._made("/ingest/api/v1/source", {"name": "theirs", "type": "generic-webhook"})
+        source = self._create("/ingest/api/v1/source", {"name": "theirs", "type": "generic-webhook"})
         self._paths["source"] = "/" + source["ingestUrl"].split("/", 3)[3]
         receiver = self._receiver("passed-on", Form.HTTP)
         path = f"/ingest/api/v1/source/{source['id']}/endpoint"
-        self._made(path, {"url": f"https://{receiver.name}/in"})
+        self._create(path, {"url": f"https://{receiver.name}/in"})
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
         """Producers of messages, events and webhooks of others; who looks how far sinks are; who reads a stream."""
@@ -208,8 +210,8 @@ class SinksWorld(PushWorld):
         """Post until there is an answer."""
         began = self._account.scheduler.now
         taken = self._until({"app": 202, "stream": 202, "source": 200}[of], ask, tries=8)
-        told = Told(began, self._account.scheduler.now, 202 if taken else 0)
-        self.sent[of].append(Sent(payload["marker"], json.dumps(payload), told, key))
+        exchange = Exchange(began, self._account.scheduler.now, 202 if taken else 0)
+        self.sent[of].append(Sent(payload["marker"], json.dumps(payload), exchange, key))
 
     def _post(self, random: Random) -> None:
         self._post_keyed(random.choice(("", *KEYS)))
@@ -229,12 +231,12 @@ class SinksWorld(PushWorld):
 
     def _post_tens(self, random: Random) -> None:
         """Post several messages with one request, once: what is not answered may be there or not."""
-        made = [self._new("queue") for _ in range(random.randrange(4, 11))]
+        messages = [self._new("queue") for _ in range(random.randrange(4, 11))]
         began = self._account.scheduler.now
-        body = {"messages": [{"body": json.dumps(payload)} for _, payload in made]}
+        body = {"messages": [{"body": json.dumps(payload)} for _, payload in messages]}
         answer = self._ask("POST", f"{self._paths['queue']}/messages", body)
-        told = Told(began, self._account.scheduler.now, answer.status)
-        self.sent["queue"] += [Sent(marker, json.dumps(payload), told) for marker, payload in made]
+        exchange = Exchange(began, self._account.scheduler.now, answer.status)
+        self.sent["queue"] += [Sent(marker, json.dumps(payload), exchange) for marker, payload in messages]
 
     def _come(self, random: Random, often: float = REPEATED) -> None:
         """A webhook of somebody else, who may send it again though it was taken."""
@@ -305,8 +307,8 @@ class SinksWorld(PushWorld):
 
     def _places(self) -> dict[str, str]:
         """The hub's own id of each event of the stream, by its marker, as its receivers were told."""
-        told = [each for name in ("bucket", "shards") for each in self.receivers[name].taken]
-        return {each.marker: engine_id(each.message_id) or "" for each in told}
+        arrived = [each for name in ("bucket", "shards") for each in self.receivers[name].taken]
+        return {each.marker: engine_id(each.message_id) or "" for each in arrived}
 
 
 def _wrapped(body: str) -> str:
@@ -332,7 +334,7 @@ def _taken(receiver: Receiver) -> list[Taken]:
             each.marker,
             engine_id(each.message_id) or each.message_id,
             each.body,
-            each.told and each.seen.answered_at is not None,
+            each.acknowledged and each.seen.answered_at is not None,
             each.group,
             each.place,
         )

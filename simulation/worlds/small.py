@@ -64,17 +64,17 @@ def gone_until(ends: int) -> Callable[[Asked, Random], Reply]:
 class _Small(IronMqWorld):
     """What small worlds with push queues share: queues as they are named, and a script."""
 
-    made: Mapping[str, Mapping[str, Any]] = {}
+    creates: Mapping[str, Mapping[str, Any]] = {}
     """Settings of each queue; its subscribers by name, each with how it answers."""
 
     def set_up(self) -> None:
         """Make the project and its queues."""
-        self.producers = len(self.made)
+        self.producers = len(self.creates)
         super().set_up()
 
     def _queue(self, number: int) -> PushQueue:
         queue = PushQueue(f"queue-{number}", "multicast", {})
-        given = dict([*self.made.values()][number])
+        given = dict([*self.creates.values()][number])
         subscribers = []
         for name, answers in given.pop("endpoints").items():
             endpoint = self._account.endpoints.add(f"{name}.example", [(0, Mood.WELL)])
@@ -131,7 +131,7 @@ class PushedWorld(_Small):
 
     def set_up(self) -> None:
         """Make the queues."""
-        self.made = {
+        self.creates = {
             "retried": {"endpoints": {"well": refuses(), "once": refuses(0)}},
             "given up": {"endpoints": {"never": refuses(*range(9))}, "retries": 1, "error_queue": "errors"},
             "later": {"endpoints": {"later": Mood.RACES}},
@@ -154,7 +154,7 @@ class ScheduledWorld(_Small):
 
     def set_up(self) -> None:
         """Make the queues."""
-        self.made = {
+        self.creates = {
             "again": {"endpoints": {"again": refuses(0)}, "retries_delay": 920},
             "delayed": {"endpoints": {"well-0": refuses(), "well-1": refuses()}},
         }
@@ -175,7 +175,7 @@ class EndedWorld(_Small):
 
     def set_up(self) -> None:
         """Make the queues."""
-        self.made = {
+        self.creates = {
             "deleted": {"endpoints": {"well-0": refuses()}},
             "cleared": {"endpoints": {"once-1": refuses(0), "well-1": refuses()}},
             "expired": {"endpoints": {"never-2": refuses(*range(99))}, "expires": 60, "error_queue": "errors"},
@@ -206,8 +206,10 @@ class EndedWorld(_Small):
         # A first attempt that could not be stored is made again, with the same reservation.
         if url != second.headers["iron-subscriber-message-url"]:
             status = self._account.http("DELETE", url.removeprefix("https://hub.example")).status
-            told = f"{status} at {moment(self._account.scheduler.now)}"
-            self.judgement.fact(status in (403, 0, 500, 503), "a superseded reservation counts", first.message_id, told)
+            detail = f"{status} at {moment(self._account.scheduler.now)}"
+            self.judgement.fact(
+                status in (403, 0, 500, 503), "a superseded reservation counts", first.message_id, detail
+            )
         self._acknowledge(second)
 
 
@@ -220,7 +222,7 @@ class ChangedWorld(_Small):
 
     def set_up(self) -> None:
         """Make the queue."""
-        self.made = {"changed": {"endpoints": {"one": refuses(), "two": refuses(0)}}}
+        self.creates = {"changed": {"endpoints": {"one": refuses(), "two": refuses(0)}}}
         super().set_up()
 
     def _script(self) -> None:
@@ -369,7 +371,7 @@ class ReservedWorld(PullWorld):
         def ask() -> HttpAnswer:
             answer = self._ask("POST", "pull-0", "/messages", {"messages": messages})
             ids = answer.body["ids"] if answer.status == 201 else ()
-            self._posts.append(Post("pull-0", answer.told, [each.encode() for each in bodies], delays, ids))
+            self._posts.append(Post("pull-0", answer.exchange, [each.encode() for each in bodies], delays, ids))
             return answer
 
         self._until(201, ask)
@@ -473,7 +475,7 @@ class SentWorld(WebhooksWorld):
         for _ in range(4):
             resent.times += 1
             answer = self._ask("POST", path, {})
-            self._by_hand[resent.message_id, customer.endpoint.name].append(answer.told)
+            self._by_hand[resent.message_id, customer.endpoint.name].append(answer.exchange)
             if answer.status not in (0, 500, 503):
                 resent.accepted = answer.status == 202
                 return
@@ -576,15 +578,15 @@ class TopicsWorld(NotificationsWorld):
 
     def _publish_one(self, publisher: int) -> None:
         """Publish to both topics in one request."""
-        began, drafts, told = self._account.scheduler.now, [], []
+        began, drafts, published = self._account.scheduler.now, [], []
         for number, topic in enumerate(("orders", "machines"), start=1):
             data = {"p": publisher, "n": number, "text": "small"}
             self._contents[publisher, number] = json.dumps(data)
             drafts.append({"api": "events" if topic == "orders" else "alarms", "source": "111", "data": data})
-            told.append(Published(publisher, number, topic, "111", began))
+            published.append(Published(publisher, number, topic, "111", began))
         post = partial(self._ask, "/notification2/notifications", drafts, **{"idempotency-key": f"{publisher}"})
         if self._until(201, post, tries=40) and not any(each.publisher == publisher for each in self.published):
-            self.published += told
+            self.published += published
 
 
 SMALL = (

@@ -83,18 +83,18 @@ class TenantsWorld(World):
         self._producers: dict[str, tuple[str, str]] = {}
         projects = Projects(config=self._operator.config, clock=self._operator.clock)
         for name, (quota, _) in QUOTAS.items():
-            project, token = self._made(projects, name)
+            project, token = self._create_project(projects, name)
             self._producers[name] = project, token
             if quota is not None:
                 projects.limit(project, Limit(per_second=quota.per_second, burst=quota.burst))
                 self._quotas[project] = quota
-        self.tenants = [Tenant(name, *self._made(projects, name)) for name in MESSAGES]
+        self.tenants = [Tenant(name, *self._create_project(projects, name)) for name in MESSAGES]
         self._in_good_weather(*(partial(self._put, *each) for each in self._producers.values()))
         self._in_good_weather(*(partial(self._fill, each) for each in self.tenants), seconds=120)
         assert all(len(each.messages) == MESSAGES[each.name] for each in self.tenants)
 
     @staticmethod
-    def _made(projects: Projects, name: str) -> tuple[str, str]:
+    def _create_project(projects: Projects, name: str) -> tuple[str, str]:
         project = projects.make(name).project_id
         return project, projects.make_token(project)
 
@@ -146,7 +146,7 @@ class TenantsWorld(World):
             path, body = f"/3/projects/{project}/queues/q/messages", {"messages": [{"body": "x"}] * size}
             answer = self._account.http("POST", path, body, token=token)
             told_s = int(answer.headers.get("retry-after", "0"))
-            self.posted.append(Posted(project, answer.told, size, told_s))
+            self.posted.append(Posted(project, answer.exchange, size, told_s))
             wait_s = told_s + random.random() / 2 if told_s else random.expovariate(1 / pause_s)
             scheduler.sleep(round(wait_s * SECOND))
 
@@ -168,10 +168,10 @@ class TenantsWorld(World):
             tenant.begun[key] = endpoint, self._account.scheduler.now
             endpoint.about = lambda headers, _: engine_id(headers["webhook-id"]) or ""
             fields = {"url": f"https://{key}.example/in", "uid": key}
-            made = self._until(
+            answer = self._until(
                 201, partial(self._ask, tenant, "POST", f"/app/{tenant.app}/endpoint", fields, f"{key} made")
             )
-            if made is None:
+            if answer is None:
                 continue
             path = f"/app/{tenant.app}/endpoint/{key}/replay-missing"
             begin = partial(self._begin, tenant, path, key)
@@ -182,7 +182,7 @@ class TenantsWorld(World):
         def ask() -> HttpAnswer:
             answer = self._ask(tenant, "POST", path, {"since": "2020-01-01T00:00:00Z", "unlimited": True}, key)
             task_id = answer.body["id"] if answer.status == 202 else ""
-            self.began.append(Began(tenant.project, key, answer.told, task_id))
+            self.began.append(Began(tenant.project, key, answer.exchange, task_id))
             if task_id:
                 self._unfinished[task_id] = tenant, key
             return answer
@@ -242,7 +242,7 @@ class TenantsWorld(World):
                 for seen in endpoint.log:
                     arrived[seen.headers["webhook-id"]].append(seen.at)
                 alone = tenant.name == "quiet"
-                answered = [each.told.answered for each in self.began if each.key == key and each.task_id]
+                answered = [each.exchange.answered for each in self.began if each.key == key and each.task_id]
                 since, until = at - BEFORE_S * SECOND, max(answered, default=at) + 2 * SOON_S * SECOND
                 undisturbed = alone and self._undisturbed(since, until)
                 yield Replay(tenant.project, key, {*tenant.messages}, arrived, undisturbed)

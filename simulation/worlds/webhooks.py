@@ -30,7 +30,7 @@ from simulation.endpoints import Asked, Endpoint, Mood, life
 from simulation.expressions import Item
 from simulation.policies import in_order, left_alone
 from simulation.promises.flow import Waiting
-from simulation.promises.judgement import Told, Violation
+from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.push import FOREVER
 from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
 from simulation.promises.talks import bounds, edges, whose
@@ -180,7 +180,7 @@ class WebhooksWorld(PushWorld):
         self._content: dict[str, dict[str, Any]] = {}
         self._listed: dict[int, list[Listed]] = {}
         self._shown: dict[str, list[Shown]] = defaultdict(list)
-        self._by_hand: dict[Owed, list[Told]] = defaultdict(list)
+        self._by_hand: dict[Owed, list[Exchange]] = defaultdict(list)
         self._bodies = self._chance("bodies")
         self._markers: Counter[int] = Counter()
         self._settings: dict[str, list[tuple[int, Settings | None]]] = defaultdict(list)
@@ -276,13 +276,13 @@ class WebhooksWorld(PushWorld):
             engine_id(each["id"]): End(name, each["status"] == 0)
             for each in shown.pages(ask, f"{path}/endpoint/{customer.endpoint_id}/msg?with_content=false")
         }
-        told = Told(began, self._account.scheduler.now, 200)
+        exchange = Exchange(began, self._account.scheduler.now, 200)
         for post in self._posts:
             message_id = post.message_id
             if post.app == customer.app and message_id:
                 end = [ends[message_id]] if message_id in ends else []
                 hands = [(name, hand) for hand in self._by_hand.get((message_id, name), ())]
-                one = Shown(message_id, told, post.told.asked, attempts[message_id], 0, end, by_hand=hands)
+                one = Shown(message_id, exchange, post.exchange.asked, attempts[message_id], 0, end, by_hand=hands)
                 self._shown[name].append(one)
 
     def _produce(self, number: int, app_id: str, random: Random) -> None:
@@ -303,8 +303,8 @@ class WebhooksWorld(PushWorld):
         post = partial(self._ask, "POST", f"/app/{app_id}/msg", body, **{"idempotency-key": key})
         answer = self._until(202, post, tries=8)
         now, message_id = self._account.scheduler.now, engine_id(answer.body["id"]) if answer else None
-        told = Told(began, now, 202 if answer else 0)
-        self._posts.append(Posted(number, body["payload"], told, message_id or "", "orderingKey" in body))
+        exchange = Exchange(began, now, 202 if answer else 0)
+        self._posts.append(Posted(number, body["payload"], exchange, message_id or "", "orderingKey" in body))
         self._content[key] = _content(body)
         if answer is not None:
             self.posted.append((key, answer.body["id"]))
@@ -329,7 +329,7 @@ class WebhooksWorld(PushWorld):
             resent.times += 1
             answer = self._ask("POST", path, {})
             status = answer.status
-            self._by_hand[resent.message_id, customer.endpoint.name].append(answer.told)
+            self._by_hand[resent.message_id, customer.endpoint.name].append(answer.exchange)
             self._account.note(f"resend of {resent.message_id} to {customer.endpoint.name}: {status}")
             if status not in UNSURE:
                 resent.accepted = status == 202
@@ -450,7 +450,7 @@ class WebhooksWorld(PushWorld):
         for each in self.customers:
             if each.rate:
                 waiting = [
-                    Waiting(post.message_id, post.told.answered)
+                    Waiting(post.message_id, post.exchange.answered)
                     for post in self._posts
                     if post.app == each.app
                     and not post.ordered
@@ -485,7 +485,7 @@ class WebhooksWorld(PushWorld):
             own = [each for each in self._posts if each.app == number]
             posted = {
                 each.message_id: Listed(
-                    each.message_id, self._content[each.payload["marker"]], each.told.answered, each.told.asked
+                    each.message_id, self._content[each.payload["marker"]], each.exchange.answered, each.exchange.asked
                 )
                 for each in own
                 if each.message_id
@@ -505,9 +505,9 @@ class WebhooksWorld(PushWorld):
                 continue
             requests[owed] = endpoint.about_message.get(message.message_id, [])
             for seen in requests[owed]:
-                told = seen.headers.get("webhook-ordering-key"), seen.headers.get("webhook-sequence")
-                if told != (message.ordering.key, str(message.ordering.sequence)):
-                    yield Violation("a place told wrong", message.message_id, f"{told}, and it is {message.ordering}")
+                shown = seen.headers.get("webhook-ordering-key"), seen.headers.get("webhook-sequence")
+                if shown != (message.ordering.key, str(message.ordering.sequence)):
+                    yield Violation("a place told wrong", message.message_id, f"{shown}, and it is {message.ordering}")
         yield from in_order(self._truth, messages, requests)
         places = {each.message_id: each.ordering.sequence for each in messages if each.ordering}
         told_apart: dict[tuple[int, str], list[Placed]] = defaultdict(list)
@@ -529,12 +529,12 @@ class WebhooksWorld(PushWorld):
             wanted[owed] += each.times
             asked = endpoints[each.endpoint_id].about_message.get(each.message_id, [])
             # Whoever asks while a try is under way gets one of his own.
-            made = any(seen.at >= each.began for seen in asked)
+            sent = any(seen.at >= each.began for seen in asked)
             off = any(
                 found is None or not found.active
                 for found in self._settings_between(each.endpoint_id, each.began - REMEMBERED, 10**18)
             )
-            if each.accepted and not made and not off:
+            if each.accepted and not sent and not off:
                 yield Violation(
                     "sent again in vain", each.message_id, f"to {owed[1]}, asked for at {moment(each.began)}"
                 )
@@ -547,8 +547,8 @@ class WebhooksWorld(PushWorld):
                 for before, after in pairwise(history)
             )
             if count > wanted[owed]:
-                told = f"{count} times to {owed[1]}, {wanted[owed]} were asked for"
-                yield Violation("sent again too often", owed[0], told)
+                detail = f"{count} times to {owed[1]}, {wanted[owed]} were asked for"
+                yield Violation("sent again too often", owed[0], detail)
 
     def _has_ended(self, owed: Owed) -> bool:
         history = self._truth.deliveries.get(owed)
@@ -570,8 +570,8 @@ class WebhooksWorld(PushWorld):
         for seen in customer.endpoint.log:
             before = self._settings_between(customer.endpoint_id, seen.at - late, seen.at)
             if not any(each is not None and each.active for each in before):
-                told = f"{customer.endpoint.name} at {moment(seen.at)}"
-                yield Violation("sent to a disabled endpoint", seen.message_id, told)
+                detail = f"{customer.endpoint.name} at {moment(seen.at)}"
+                yield Violation("sent to a disabled endpoint", seen.message_id, detail)
             sure = [place for place, (at, _) in enumerate(customer.secrets) if at and at < seen.at - late]
             allowed = customer.secrets[sure[-1] if sure else 0 :]
             if not any(_signed(seen, secret) for _, secret in allowed):
@@ -599,8 +599,8 @@ class WebhooksWorld(PushWorld):
                 for each in self._settings_between(endpoint_id, accepted.at - READ_BEFORE, accepted.at)
             }
             if (endpoint_id in message.delivery_subscribers) not in wants:
-                told = f"{'not ' if True in wants else ''}owed to {endpoint_id}"
-                yield Violation("owed to others", message.message_id, told)
+                detail = f"{'not ' if True in wants else ''}owed to {endpoint_id}"
+                yield Violation("owed to others", message.message_id, detail)
 
     def _ended(self, owed: Owed) -> Iterator[Violation]:
         message_id, endpoint_id = owed

@@ -102,7 +102,7 @@ def test_bodies_that_are_gone_before_their_messages_are_noticed(name: str, prefi
     [place] = [place for place, each in enumerate(rules) if each.get("Prefix") == prefix]
     path = ("BodiesBucket", "Properties", "LifecycleConfiguration", "Rules", place, "ExpirationInDays")
     [broken] = deployed(changed(path, days))
-    assert f"{name}/ {days} days" in broken.told
+    assert f"{name}/ {days} days" in broken.detail
 
 
 def test_each_run_judges_what_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from simulation.promises.judgement import SECOND, Judgement, Post, Told
+from simulation.promises.judgement import SECOND, Exchange, Judgement, Post
 from simulation.promises.pull import Act, Clear, Got, PullQueues, Reserve, Settings
 
 Seen = Post | Reserve | Act | Clear
 QUEUES = {"q": Settings(3_600, "dead", 2), "dead": Settings(86_400)}
 
 
-def told(at: int, status: int = 200, *struck: str) -> Told:
-    return Told(at * SECOND, at * SECOND + 50_000, status, struck)
+def exchange(at: int, status: int = 200, *struck: str) -> Exchange:
+    return Exchange(at * SECOND, at * SECOND + 50_000, status, struck)
 
 
 def post(at: int, message_id: str = "1", delay_s: int = 0) -> Post:
-    return Post("q", told(at, 201), [b"the bytes"], [delay_s], [message_id])
+    return Post("q", exchange(at, 201), [b"the bytes"], [delay_s], [message_id])
 
 
 def look(at: int, *got: Got, count: int = 5, queue: str = "q", delete: bool = False) -> Reserve:
-    return Reserve(queue, told(at), count, 60, delete, got)
+    return Reserve(queue, exchange(at), count, 60, delete, got)
 
 
 def got(reserved: int = 1, message_id: str = "1") -> Got:
@@ -42,7 +42,7 @@ def rules(*seen: Seen) -> list[str]:
     return [each.rule for each in judged(*seen).violations]
 
 
-DELETED = Act("delete", "q", told(105), "1", "r1")
+DELETED = Act("delete", "q", exchange(105), "1", "r1")
 
 
 def test_a_message_that_is_handed_out_and_deleted_breaks_nothing() -> None:
@@ -68,9 +68,9 @@ def test_a_message_lives_from_the_end_of_its_delay() -> None:
         ([post(0), look(100, got()), look(200, got())], "reserved_count"),
         ([post(0), look(4_000, got())], "handed out after it expired"),
         ([post(0), look(100, got()), DELETED, look(300, got(2))], "handed out after it was deleted"),
-        ([post(0), Clear("q", told(50)), look(100, got())], "handed out after it was cleared"),
-        ([post(0), look(100, got()), replace(DELETED, told=told(105, 403))], "refused although reserved"),
-        ([post(0), look(100, got()), replace(DELETED, told=told(170))], "a reservation that was over counts"),
+        ([post(0), Clear("q", exchange(50)), look(100, got())], "handed out after it was cleared"),
+        ([post(0), look(100, got()), replace(DELETED, exchange=exchange(105, 403))], "refused although reserved"),
+        ([post(0), look(100, got()), replace(DELETED, exchange=exchange(170))], "a reservation that was over counts"),
         ([post(0), look(100, got()), look(200, got(2)), look(300, got(3))], "handed out too often"),
         ([post(0), look(100, got()), look(200, got(2), queue="dead")], "a dead letter too early"),
         (
@@ -99,8 +99,8 @@ def test_a_dead_letter_in_its_time_breaks_nothing() -> None:
 
 def test_only_a_fault_of_the_plan_excuses() -> None:
     # Given a message that a consumer's request, which failed, may have reserved: nobody gets it for a minute
-    failed = replace(look(100), told=told(100, 500, "crash"))
-    deleted = replace(DELETED, told=told(305), reservation_id="r2")
+    failed = replace(look(100), exchange=exchange(100, 500, "crash"))
+    deleted = replace(DELETED, exchange=exchange(305), reservation_id="r2")
     seen: list[Seen] = [post(0), failed, look(130), look(300, got(2)), deleted]
     excused = judged(*seen)
     # Then that is excused, and counted by the kind of the fault; that it reserved one message is known, and no more
@@ -109,7 +109,7 @@ def test_only_a_fault_of_the_plan_excuses() -> None:
     none = [replace(each, count=0) if each is failed else each for each in seen]
     assert judged(*none).excused == {"there and not handed out, for crash": 1, "reserved_count, for crash": 1}
     # And is not when nothing was done to that request
-    unharmed: list[Seen] = [replace(failed, told=told(100, 500)) if each is failed else each for each in seen]
+    unharmed: list[Seen] = [replace(failed, exchange=exchange(100, 500)) if each is failed else each for each in seen]
     assert {each.rule for each in judged(*unharmed).violations} == {"there and not handed out", "reserved_count"}
 
 
@@ -120,6 +120,6 @@ def test_a_run_that_excuses_too_much_fails() -> None:
         judgement.fact(True, "a rule", str(number), "")
     assert judgement.total() == []
     for number in range(2):
-        judgement.fact(False, "a rule", str(number), "", [told(number, 0, "lost")])
+        judgement.fact(False, "a rule", str(number), "", [exchange(number, 0, "lost")])
     # Then that is told
     assert [each.rule for each in judgement.total()] == ["too much is excused"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from simulation.promises import hub, webhooks
 from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, PushQueues, Queue
-from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Post, Told
+from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement, Post
 from simulation.promises.push import Doubling, Listed, Request
 
 QUEUE = Queue(False, ["s"], retries=1, delay_s=60, expires_s=86_400, error_queue="errors")
@@ -18,17 +18,17 @@ FAULT = Fault("crash", "storm-1", 100 * SECOND, 100 * SECOND)
 Thing = Post | Act | Request | Acknowledgement | ErrorMessage
 
 
-def told(at: float, status: int = 200, *struck: str) -> Told:
-    return Told(round(at * SECOND), round(at * SECOND) + 50_000, status, struck)
+def exchange(at: float, status: int = 200, *struck: str) -> Exchange:
+    return Exchange(round(at * SECOND), round(at * SECOND) + 50_000, status, struck)
 
 
 def asked(at: float, status: int = 200, name: str = "s", body: bytes = b"bytes", wait_s: int = 0) -> Request:
     return Request(round(at * SECOND), round(at * SECOND) + 100_000, name, "1", body, status, wait_s, queue="q")
 
 
-POST = Post("q", told(0, 201), [b"bytes"], [0], ["1"])
+POST = Post("q", exchange(0, 201), [b"bytes"], [0], ["1"])
 ERROR = ErrorMessage("q", "1", ("s",), b"bytes")
-CLEAR = Act("clear", "q", told(30))
+CLEAR = Act("clear", "q", exchange(30))
 
 
 def judged(*things: Thing, queue: Queue = QUEUE, faults: Faults | None = None) -> Judgement:
@@ -54,17 +54,17 @@ def rules(*things: Thing, queue: Queue = QUEUE) -> list[str]:
         [POST, asked(1)],
         [POST, asked(1, 500), asked(62)],
         [POST, asked(1, 500), asked(62, 500), ERROR],
-        [POST, asked(1, 202), Acknowledgement("1", "s", told(20))],
+        [POST, asked(1, 202), Acknowledgement("1", "s", exchange(20))],
         [POST, asked(1, 202), asked(62)],
         [POST, asked(1, 500), CLEAR],
         [replace(POST, delays_s=[300]), asked(301)],
         # The owner has it tried more often, and sooner.
-        [POST, Act("retries", "q", told(30), retries=2, delay_s=5), asked(1, 500), asked(62, 500), asked(68)],
+        [POST, Act("retries", "q", exchange(30), retries=2, delay_s=5), asked(1, 500), asked(62, 500), asked(68)],
         # Its subscriber was removed, and is another one since.
-        [POST, asked(1, 500), Act("remove", "q", told(30), "s"), Act("add", "q", told(60), "s")],
+        [POST, asked(1, 500), Act("remove", "q", exchange(30), "s"), Act("add", "q", exchange(60), "s")],
         # It was removed before, and its owner changed it, which adds it again (seed 90003 of ironmq).
-        [Act("remove", "q", told(-9), "s"), Act("change", "q", told(-5), "s"), POST, asked(1)],
-        [replace(POST, told=told(0, 0, "lost"), ids=[]), asked(1)],
+        [Act("remove", "q", exchange(-9), "s"), Act("change", "q", exchange(-5), "s"), POST, asked(1)],
+        [replace(POST, exchange=exchange(0, 0, "lost"), ids=[]), asked(1)],
     ],
 )
 def test_what_is_as_promised_breaks_nothing(things: list[Thing]) -> None:
@@ -77,7 +77,7 @@ def test_a_late_try_need_not_come_once_its_owner_allows_none(lowered_at: int, st
     faults = Faults()
     if struck:
         faults.struck(Fault("refused", "refused", 2 * SECOND, 2 * SECOND), 2 * SECOND, ["1"])
-    lowered = Act("retries", "q", told(lowered_at), retries=0, delay_s=60)
+    lowered = Act("retries", "q", exchange(lowered_at), retries=0, delay_s=60)
     # Then it is in time if it could still have been late, or if something made it late
     found = [each.rule for each in judged(POST, asked(1, 500), lowered, ERROR, faults=faults).violations]
     assert found == ([] if kept else ["given up too soon"])
@@ -137,20 +137,23 @@ def test_what_made_two_of_a_message_explains_two_of_the_one_behind_it() -> None:
             "an error message with other bytes",
         ),
         ([POST, asked(1, 202), asked(30)], "asked before its time"),
-        ([POST, asked(1, 202), Acknowledgement("1", "s", told(20)), asked(62)], "asked after its end"),
+        ([POST, asked(1, 202), Acknowledgement("1", "s", exchange(20)), asked(62)], "asked after its end"),
         ([replace(POST, delays_s=[300]), asked(1)], "asked before its time"),
         ([POST, CLEAR, asked(90)], "asked after its owner took it back"),
-        ([replace(POST, told=told(60, 201)), CLEAR], "given up too soon"),
-        ([POST, asked(1, 500), Act("remove", "q", told(30), "s"), asked(62)], "asked after its owner took it back"),
-        ([Act("remove", "q", told(-9), "s"), POST, asked(1)], "pushed and not owed"),
-        ([Act("change", "q", told(-9), "s"), Act("remove", "q", told(-5), "s"), POST, asked(1)], "pushed and not owed"),
-        ([Act("remove", "q", told(-9), "s"), Act("change", "q", told(-5), "s"), POST], "given up too soon"),
+        ([replace(POST, exchange=exchange(60, 201)), CLEAR], "given up too soon"),
+        ([POST, asked(1, 500), Act("remove", "q", exchange(30), "s"), asked(62)], "asked after its owner took it back"),
+        ([Act("remove", "q", exchange(-9), "s"), POST, asked(1)], "pushed and not owed"),
+        (
+            [Act("change", "q", exchange(-9), "s"), Act("remove", "q", exchange(-5), "s"), POST, asked(1)],
+            "pushed and not owed",
+        ),
+        ([Act("remove", "q", exchange(-9), "s"), Act("change", "q", exchange(-5), "s"), POST], "given up too soon"),
         ([asked(1)], "pushed and never posted"),
         ([POST, POST, asked(1)], "an identifier twice"),
         ([POST, asked(1), asked(1.05)], "asked twice at once"),
         ([POST, asked(100_000)], "asked after it expired"),
         (
-            [POST, Act("retries", "q", told(0.5), retries=2, delay_s=5), asked(10, 500), asked(71), ERROR],
+            [POST, Act("retries", "q", exchange(0.5), retries=2, delay_s=5), asked(10, 500), asked(71), ERROR],
             "an error message too many",
         ),
     ],
@@ -207,7 +210,7 @@ def hub_rules(*requests: Request, pushed: bool = True, service: hub.Service | No
     judgement = Judgement()
     services = {"s": service or hub.Service(frozenset({"t"}), 30, 3_600, 3)}
     model = hub.Hub(services, judgement, Faults(), clocks_s=0, ends=200_000 * SECOND)
-    model.judge([hub.Pushed("t", {"n": 1}, told(0, 201), "1")] if pushed else [], requests, {})
+    model.judge([hub.Pushed("t", {"n": 1}, exchange(0, 201), "1")] if pushed else [], requests, {})
     return [each.rule for each in judgement.violations]
 
 
@@ -261,7 +264,7 @@ def webhook_rules(
         Request(round(at * SECOND), round(at * SECOND) + 100_000, "e", "1", body, status, wait_s)
         for at, status in requests
     ]
-    model.judge([webhooks.Posted(app, {"n": 1}, told(0, 202), posted)], seen, {})
+    model.judge([webhooks.Posted(app, {"n": 1}, exchange(0, 202), posted)], seen, {})
     return [each.rule for each in judgement.violations]
 
 
@@ -284,7 +287,7 @@ def test_a_rate_or_a_key_may_hold_up_a_message_for_webhooks(limited: bool, order
     endpoints = {"e": webhooks.Endpoint(0, [], limited)}
     model = webhooks.Webhooks(endpoints, judgement, Faults(), clocks_s=0, ends=200_000 * SECOND)
     seen = [Request(500 * SECOND, 501 * SECOND, "e", "1", b'{"n":1}', 200)]
-    model.judge([webhooks.Posted(0, {"n": 1}, told(0, 202), "1", ordered)], seen, {})
+    model.judge([webhooks.Posted(0, {"n": 1}, exchange(0, 202), "1", ordered)], seen, {})
     assert judgement.violations == []
 
 
@@ -292,9 +295,9 @@ def test_an_open_circuit_may_hold_up_a_message_for_webhooks() -> None:
     # Given an endpoint that failed ten times, when what came then is sent an hour later, then nothing is broken
     judgement = Judgement()
     model = webhooks.Webhooks({"e": webhooks.Endpoint(0, [])}, judgement, Faults(), clocks_s=0, ends=9_000 * SECOND)
-    posted = [webhooks.Posted(0, {"n": n}, told(1, 202), str(n)) for n in range(10)]
+    posted = [webhooks.Posted(0, {"n": n}, exchange(1, 202), str(n)) for n in range(10)]
     seen = [Request(2 * SECOND, 3 * SECOND, "e", str(n), json.dumps({"n": n}).encode(), 500) for n in range(10)]
-    late = webhooks.Posted(0, {"n": 10}, told(60, 202), "10")
+    late = webhooks.Posted(0, {"n": 10}, exchange(60, 202), "10")
     seen += [Request(3_600 * SECOND, 3_601 * SECOND, "e", "10", b'{"n": 10}', 200)]
     model.judge([*posted, late], seen, {})
     assert [each.rule for each in judgement.violations if each.about == "10"] == []

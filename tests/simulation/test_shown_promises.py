@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from simulation.promises.ironmq import is_taken
-from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told
+from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement
 from simulation.promises.push import Request
 from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list, judge_settings
 
@@ -19,7 +19,7 @@ def attempt(at: float, status: int, name: str = "s") -> Attempt:
     return Attempt(name, status, round(at * SECOND))
 
 
-LOOKED = Told(600 * SECOND, 601 * SECOND, 200)
+LOOKED = Exchange(600 * SECOND, 601 * SECOND, 200)
 REQUESTS = [asked(1, 500), asked(62, 200)]
 MADE = [attempt(1, 500), attempt(62, 200)]
 SHOWN = Shown("1", LOOKED, 0, MADE, 0, [End("s", taken=True, status=200)])
@@ -30,7 +30,7 @@ PROMISED = Shown(
     [attempt(1, 202)],
     0,
     [End("s", taken=True, status=200)],
-    [("s", Told(20 * SECOND, 21 * SECOND, 200))],
+    [("s", Exchange(20 * SECOND, 21 * SECOND, 200))],
 )
 
 
@@ -78,7 +78,7 @@ def test_what_was_seen_is_shown(shown: Shown, requests: list[Request]) -> None:
         (replace(PROMISED, acknowledged=[]), [asked(1, 202)], "another end is shown than it had"),
         (replace(PROMISED, ends=[End("s", taken=False)]), [asked(1, 202)], "another end is shown than it had"),
         (replace(SHOWN, content={"n": 1}, posted_content={"n": 2}), REQUESTS, "a message is shown otherwise"),
-        (replace(SHOWN, told=Told(0, 1, 404), attempts=[], ends=[]), [], "a message is not found"),
+        (replace(SHOWN, exchange=Exchange(0, 1, 404), attempts=[], ends=[]), [], "a message is not found"),
         (
             replace(SHOWN, attempts=[MADE[0], replace(MADE[1], by_hand=True)]),
             REQUESTS,

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 from simulation.account import Account
-from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told
+from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement
 from simulation.promises.sinks import Looked, Order, Sent, Sinks, Taken
 from simulation.receivers import Form, Receiver, Trouble
 from simulation.run import played
@@ -28,7 +28,7 @@ KEYED = Order(keyed=True)
 
 
 def sent(marker: str, at: int = 0, *, key: str = "", status: int = 202, takes: int = 1) -> Sent:
-    return Sent(marker, f"body of {marker}", Told(at * SECOND, (at + takes) * SECOND, status), key)
+    return Sent(marker, f"body of {marker}", Exchange(at * SECOND, (at + takes) * SECOND, status), key)
 
 
 def took(marker: str, at: int, *, sure: bool = True, body: str = "", group: str = "", place: str = "") -> Taken:
@@ -151,7 +151,7 @@ def test_a_queue_in_trouble_takes_half_of_a_batch_or_nothing() -> None:
 def test_a_queue_whose_answer_is_lost_has_taken_all_of_it() -> None:
     with receiver(Form.SQS, (0, Trouble.LOSES)) as losing:
         assert asked(losing, "a")[0] == 0
-        assert [(each.marker, each.told) for each in losing.taken] == [("a", False)]
+        assert [(each.marker, each.acknowledged) for each in losing.taken] == [("a", False)]
 
 
 def test_a_fifo_queue_drops_what_it_has() -> None:

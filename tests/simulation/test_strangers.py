@@ -109,7 +109,7 @@ def test_a_run_notices_a_change_and_knows_what_it_reaches(forks: Forks) -> None:
     [change] = [
         each
         for each in candidates(["pushhub.engine.model.ledger"])
-        if each.operator == "condition" and each.told().startswith("if received.is_void(")
+        if each.operator == "condition" and each.sentence().startswith("if received.is_void(")
     ]
     assert (change.module, change.line) in reached
     # Then promises are broken

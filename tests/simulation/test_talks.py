@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from simulation.account import Account
-from simulation.promises.judgement import SECOND, Judgement, Told
+from simulation.promises.judgement import SECOND, Exchange, Judgement
 from simulation.promises.talks import pushes
 from simulation.promises.talks.talk import (
     BROKEN_OFF,
@@ -33,7 +33,7 @@ class Answer:
 
     status: int
     body: Any
-    told: Told = field(default_factory=lambda: Told(0, 0, 200))
+    exchange: Exchange = field(default_factory=lambda: Exchange(0, 0, 200))
     headers: Mapping[str, str] = field(default_factory=dict)
 
 

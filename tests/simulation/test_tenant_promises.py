@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import pytest
 from simulation.promises import quotas, tasks
-from simulation.promises.judgement import SECOND, Judgement, Told
+from simulation.promises.judgement import SECOND, Exchange, Judgement
 from simulation.promises.quotas import Posted, Quota, Quotas
 from simulation.promises.tasks import Began, Replay, Tasks
 
 RATE, BURST = 2, 20
 
 
-def told(at: float, status: int = 201, *struck: str) -> Told:
-    return Told(round(at * SECOND), round(at * SECOND) + 50_000, status, struck)
+def exchange(at: float, status: int = 201, *struck: str) -> Exchange:
+    return Exchange(round(at * SECOND), round(at * SECOND) + 50_000, status, struck)
 
 
 def posted(at: float, messages: int = 1, project: str = "p") -> Posted:
-    return Posted(project, told(at), messages)
+    return Posted(project, exchange(at), messages)
 
 
 def refused(at: float, retry_after_s: int = 1, project: str = "p") -> Posted:
-    return Posted(project, told(at, 429), 1, retry_after_s)
+    return Posted(project, exchange(at, 429), 1, retry_after_s)
 
 
 def rules(*seen: Posted, clocks_s: float = 0) -> set[str]:
@@ -63,7 +63,9 @@ def test_a_quota_that_is_not_kept_is_told(seen: list[Posted], rule: set[str]) ->
 def test_nobody_is_promised_what_nobody_waits_for() -> None:
     # Given few posts, and pauses in which nobody was told to wait
     idle = [
-        each for each in minutes(RATE * 0.5, 300) if not each.refused or each.told.asked % (50 * SECOND) < 40 * SECOND
+        each
+        for each in minutes(RATE * 0.5, 300)
+        if not each.refused or each.exchange.asked % (50 * SECOND) < 40 * SECOND
     ]
     assert rules(*idle) == set()
 
@@ -72,20 +74,22 @@ def test_what_nobody_knows_of_counts_for_either_side() -> None:
     # Given a third more than the rate, of which as much was accepted while a call of the hub's own failed
     seen = minutes(RATE * 1.3)
     struck = [
-        replace(each, told=replace(each.told, struck=("refused",))) if number % 3 == 0 and not each.refused else each
+        replace(each, exchange=replace(each.exchange, struck=("refused",)))
+        if number % 3 == 0 and not each.refused
+        else each
         for number, each in enumerate(seen)
     ]
     assert rules(*struck) == set()
     # And a little less, while some posts were not answered
     lost = [posted(each) for each in range(0, 100, 7)]
-    lost = [replace(each, told=replace(each.told, status=0, struck=("lost",))) for each in lost]
+    lost = [replace(each, exchange=replace(each.exchange, status=0, struck=("lost",))) for each in lost]
     assert rules(*minutes(RATE * 0.85), *lost) == set()
     # And clocks that are apart
     assert rules(*minutes(RATE * 1.3), clocks_s=20) == set()
 
 
 def began(at: float, task_id: str = "t1", key: str = "k") -> Began:
-    return Began("p", key, told(at, 202 if task_id else 500), task_id)
+    return Began("p", key, exchange(at, 202 if task_id else 500), task_id)
 
 
 SENT = {"m1": [3 * SECOND], "m2": [4 * SECOND]}
@@ -117,7 +121,7 @@ def test_a_task_that_is_not_as_promised_is_told(
 
 def test_a_post_without_an_answer_may_have_been_accepted_at_any_time_since_it_was_made() -> None:
     # Given posts of 50, always as soon as they are paid for, of which one fails after 20 seconds
-    failed = Posted("p", Told(50 * SECOND, 70 * SECOND, 500, ("lost",)), 50)
+    failed = Posted("p", Exchange(50 * SECOND, 70 * SECOND, 500, ("lost",)), 50)
     seen = [posted(0.5, 50), *map(refused, range(120)), posted(25, 50), failed, posted(76, 50), posted(101, 50)]
     # Then the minutes before its answer have it, too
     assert rules(*seen) == set()

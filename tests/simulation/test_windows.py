@@ -24,7 +24,7 @@ PUSHES = "small pushes"
 def made(scene: Scene) -> list[tuple[str, str]]:
     """The numbered calls, by environment and operation."""
     assert scene.account.chosen is not None
-    return [(each.environment, each.operation) for each in scene.account.chosen.made]
+    return [(each.environment, each.operation) for each in scene.account.chosen.calls]
 
 
 def first(operation: str) -> int:

@@ -109,9 +109,9 @@ def _asked(talk: Talk) -> None:
         talk.ask("GET", f"/activity?{query}", status=status)
     most = said("ironmq", r"\[alerts\]\(#alerts-of-a-project\), at most (\d+)")
     alert = {"name": "a", "measure": "given_up", "threshold": 1, "minutes": 5, "url": "https://bounds.example/told"}
-    made = [talk.ask("POST", "/alerts", {"alert": alert}, status=201) for _ in range(most)]
+    alerts = [talk.ask("POST", "/alerts", {"alert": alert}, status=201) for _ in range(most)]
     talk.refused("POST", "/alerts", {"alert": alert})
-    for each in made:
+    for each in alerts:
         talk.ask("DELETE", f"/alerts/{each['alert']['id']}")
     some = numbers("ironmq", "messages in one post, reservation, peek or deletion")[0]
     talk.ask("PUT", "/queues/waited", {})
@@ -182,8 +182,8 @@ def stores(talk: Talk) -> None:
 
 def _mapped(talk: Talk, name: str, kinds: Sequence[str], **more: Any) -> str:
     fields = {"name": name, "url": f"https://{name}.example/in", "token": "t", "messages": list(kinds), **more}
-    made = talk.ask("POST", "/mappings", {"mapping": fields}, status=201)
-    return str(made.get("mapping", made)["id"])
+    answer = talk.ask("POST", "/mappings", {"mapping": fields}, status=201)
+    return str(answer.get("mapping", answer)["id"])
 
 
 def _pushed(talk: Talk) -> None:
@@ -249,13 +249,13 @@ def _answered(talk: Talk, said_so: Mapping[str, Any], size: int, *, asked_again:
 
     talk.listen("bounds-answers.example", answers)
     kinds = [f"bounds:{each}" for each in said_so]
-    made = _mapped(talk, "bounds-answers", kinds, options={"retry_base": 10, "retry_cap": 60})
+    mapping_id = _mapped(talk, "bounds-answers", kinds, options={"retry_base": 10, "retry_cap": 60})
     talk.sleep(61)
     for each in kinds:
         talk.ask("POST", "/messages", {"message": each, "payload": {}}, status=201)
     talk.sleep(3 * MINUTE)
     talk.came("how often each is asked", dict.fromkeys(said_so, 2 if asked_again else 1), asked)
-    talk.ask("DELETE", f"/mappings/{made}")
+    talk.ask("DELETE", f"/mappings/{mapping_id}")
 
 
 def _notices(talk: Talk) -> None:
@@ -269,7 +269,7 @@ def _notices(talk: Talk) -> None:
         return 200, json.dumps({"message_id": json.loads(came.body)["message_id"], "notifications": notes}).encode()
 
     talk.listen("bounds-notices.example", answers)
-    made = _mapped(talk, "bounds-notices", ["bounds:notices"])
+    mapping_id = _mapped(talk, "bounds-notices", ["bounds:notices"])
     talk.sleep(61)
     talk.ask("POST", "/messages", {"message": "bounds:notices", "payload": {}}, status=201)
     talk.sleep(20)
@@ -281,7 +281,7 @@ def _notices(talk: Talk) -> None:
     talk.is_so("the first hundred", {f"bounds {number}" for number in range(most)}, {*ours})
     lengths = [len(ours[f"bounds {number}"]["description"]) for number in range(2)]
     talk.is_so("descriptions", [text, text], lengths)
-    talk.ask("DELETE", f"/mappings/{made}")
+    talk.ask("DELETE", f"/mappings/{mapping_id}")
 
 
 def _chain(talk: Talk) -> None:
@@ -293,14 +293,14 @@ def _chain(talk: Talk) -> None:
         return 200, json.dumps({"message_id": json.loads(came.body)["message_id"], "messages": [child]}).encode()
 
     came = talk.listen("bounds-chain.example", answers)
-    made = _mapped(talk, "bounds-chain", ["bounds:chain"])
+    mapping_id = _mapped(talk, "bounds-chain", ["bounds:chain"])
     talk.sleep(61)
     talk.ask("POST", "/messages", child, status=201)
     talk.sleep(most * (5 + 3 * talk.gathered_s))
     talk.came("the posted one and its generations", 1 + most, len(came))
-    told = talk.ask("GET", "/notifications?level=error")["notifications"]
-    talk.is_so("what is told of it", True, any(f"{most} messages" in each["description"] for each in told))
-    talk.ask("DELETE", f"/mappings/{made}")
+    notices = talk.ask("GET", "/notifications?level=error")["notifications"]
+    talk.is_so("what is told of it", True, any(f"{most} messages" in each["description"] for each in notices))
+    talk.ask("DELETE", f"/mappings/{mapping_id}")
 
 
 def _put_off(talk: Talk) -> None:
@@ -312,7 +312,7 @@ def _put_off(talk: Talk) -> None:
 
     came = talk.listen("bounds-off.example", answers)
     options = {"retry_base": 600, "retry_cap": 600, "max_attempts": 1}
-    made = _mapped(talk, "bounds-off", ["bounds:off"], options=options)
+    mapping_id = _mapped(talk, "bounds-off", ["bounds:off"], options=options)
     talk.sleep(61)
     message = talk.ask("POST", "/messages", {"message": "bounds:off", "payload": {}}, status=201)["message_id"]
     talk.sleep((most + 30) * 2 * MINUTE)
@@ -324,7 +324,7 @@ def _put_off(talk: Talk) -> None:
     [copy] = talk.ask("GET", f"/messages/{message}", shows={"children": [...]})["children"]
     talk.ask("GET", f"/messages/{copy['id']}", shows={"state": "parked"})
     talk.ask("PUT", f"/messages/{copy['id']}", {"archive": True})
-    talk.ask("DELETE", f"/mappings/{made}")
+    talk.ask("DELETE", f"/mappings/{mapping_id}")
 
 
 def _described(talk: Talk) -> None:
@@ -344,11 +344,11 @@ def _described(talk: Talk) -> None:
     for (name, text), count in zip(described.items(), (most, most, 1, 0), strict=True):
         talk.listen(f"bounds-{name}.example", partial(_says, text))
         fields = {"name": f"bounds{name}", "url": f"https://bounds-{name}.example", "token": "t", "category": "custom"}
-        made = talk.ask("POST", "/integrations", {"integration": fields}, status=201)
-        made = made.get("integration", made)
+        integration = talk.ask("POST", "/integrations", {"integration": fields}, status=201)
+        integration = integration.get("integration", integration)
         found = [each for each in talk.ask("GET", "/mappings") if each["name"].startswith(f"bounds{name}.")]
         talk.is_so(f"services of {name}", count, len(found))
-        talk.ask("DELETE", f"/integrations/{made['id']}")
+        talk.ask("DELETE", f"/integrations/{integration['id']}")
 
 
 def _says(text: bytes, _: Came) -> tuple[int, bytes]:
@@ -491,7 +491,7 @@ def _frames(talk: Talk, connect: Connect) -> None:
     )
     longest = numbers("notifications", "names")[2]
     rule = {"context": "tenant", "subscription": "boundsFrames", "subscriptionFilter": {"apis": ["events"]}}
-    made = talk.ask("POST", "/subscriptions", rule, status=201)["id"]
+    subscription_id = talk.ask("POST", "/subscriptions", rule, status=201)["id"]
     wanted = {"subscription": "boundsFrames", "subscriber": "s"}
     token = str(talk.ask("POST", "/token", wanted)["token"])
     side = connect({"token": token})
@@ -521,7 +521,7 @@ def _frames(talk: Talk, connect: Connect) -> None:
     talk.is_so("until it is full", (backlog // request) * [201] + 2 * [500], said_so)
     side.close()
     talk.ask("POST", f"/unsubscribe?token={token}", shows={"result": "DONE"})
-    talk.ask("DELETE", f"/subscriptions/{made}", status=204)
+    talk.ask("DELETE", f"/subscriptions/{subscription_id}", status=204)
 
 
 def _many(size: int) -> bytes:
@@ -534,7 +534,7 @@ def _consumers(talk: Talk, connect: Connect) -> None:
     """As many consumers of a shared subscriber as there may be, and names as long as they may be."""
     [most] = numbers("notifications", "consumers of a shared subscriber")
     rule = {"context": "tenant", "subscription": "boundsShared", "subscriptionFilter": {"apis": ["events"]}}
-    made = talk.ask("POST", "/subscriptions", rule, status=201)["id"]
+    subscription_id = talk.ask("POST", "/subscriptions", rule, status=201)["id"]
     wanted = {"subscription": "boundsShared", "subscriber": "s", "shared": True}
     token = str(talk.ask("POST", "/token", wanted)["token"])
     names = [255 * "c", *(f"c{number}" for number in range(most - 1))]
@@ -549,7 +549,7 @@ def _consumers(talk: Talk, connect: Connect) -> None:
         side.close()
     talk.sleep(5)
     talk.ask("POST", f"/unsubscribe?token={token}", shows={"result": "DONE"})
-    talk.ask("DELETE", f"/subscriptions/{made}", status=204)
+    talk.ask("DELETE", f"/subscriptions/{subscription_id}", status=204)
 
 
 __all__ = ["queues", "stores", "swept", "topics", "webhooks"]

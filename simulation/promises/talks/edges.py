@@ -91,9 +91,9 @@ def _secret(size: int) -> str:
 def _secrets(talk: Talk) -> None:
     """A secret has 24 to 75 bytes, and the one before it signs for up to seven days."""
     talk.ask("POST", "/app", {"name": "B", "uid": "b"}, status=201)
-    made = {"url": "https://edge-keys.example/", "uid": "e"}
-    talk.refused("POST", "/app/b/endpoint", *({**made, "secret": _secret(each)} for each in (23, 76)), status=422)
-    talk.ask("POST", "/app/b/endpoint", {**made, "secret": _secret(75)}, status=201)
+    endpoint = {"url": "https://edge-keys.example/", "uid": "e"}
+    talk.refused("POST", "/app/b/endpoint", *({**endpoint, "secret": _secret(each)} for each in (23, 76)), status=422)
+    talk.ask("POST", "/app/b/endpoint", {**endpoint, "secret": _secret(75)}, status=201)
     path = "/app/b/endpoint/e/secret"
     talk.ask("GET", path, shows={"key": _secret(75)})
     for grace in (0, 604_800):
@@ -202,7 +202,7 @@ def _places(talk: Talk) -> None:
     talk.listen("edge-place.example", answers)
     kinds = ["edge:/root", "edge:beside", "edge:../up", "edge:?asked", "edge:none"]
     fields = {"name": "edge-place", "url": "https://edge-place.example/in/there", "token": "t", "messages": kinds}
-    made = talk.ask("POST", "/mappings", {"mapping": fields}, status=201)
+    answer = talk.ask("POST", "/mappings", {"mapping": fields}, status=201)
     talk.sleep(61)
     for each in kinds:
         talk.ask("POST", "/messages", {"message": each, "payload": {}}, status=201)
@@ -216,7 +216,7 @@ def _places(talk: Talk) -> None:
     for kind, path in expected.items():
         talk.came(f"where {kind} is asked for", ["/in/there", path], asked.get(kind))
     talk.came("what says nothing of it", ["/in/there"], asked.get("edge:none"))
-    talk.ask("DELETE", f"/mappings/{made.get('mapping', made)['id']}")
+    talk.ask("DELETE", f"/mappings/{answer.get('mapping', answer)['id']}")
 
 
 def topics(talk: Talk, connect: Connect) -> None:
@@ -231,7 +231,7 @@ def topics(talk: Talk, connect: Connect) -> None:
 def _window(talk: Talk, connect: Connect) -> None:
     """A hundred in a request, a thousand on a connection, and one more for each that is acknowledged."""
     rule = {"context": "tenant", "subscription": "edgeWindow", "subscriptionFilter": {"apis": ["events"]}}
-    made = talk.ask("POST", "/subscriptions", rule, status=201)["id"]
+    subscription_id = talk.ask("POST", "/subscriptions", rule, status=201)["id"]
     wanted = {"subscription": "edgeWindow", "subscriber": "s"}
     # Valid for a year at most, even if a longer time is asked for.
     for minutes, lasts_s in ((525_599, A_YEAR_S - 60), (525_600, A_YEAR_S), (525_601, A_YEAR_S)):
@@ -256,7 +256,7 @@ def _window(talk: Talk, connect: Connect) -> None:
         talk.came(f"{place} more", list(range(WINDOW + place)), _numbers(side.frames))
     side.close()
     talk.ask("POST", f"/unsubscribe?token={token}", shows={"result": "DONE"})
-    talk.ask("DELETE", f"/subscriptions/{made}", status=204)
+    talk.ask("DELETE", f"/subscriptions/{subscription_id}", status=204)
 
 
 def _numbers(frames: Sequence[str]) -> list[int]:

@@ -26,8 +26,8 @@ def through(talk: Talk) -> None:
 
 def _map(talk: Talk, name: str, kinds: Sequence[str], **more: Any) -> str:
     fields = {"name": name, "url": f"https://{name}.example/in", "token": "t", "messages": list(kinds), **more}
-    made = talk.ask("POST", "/mappings", {"mapping": fields}, status=201)
-    return str(made.get("mapping", made)["id"])
+    answer = talk.ask("POST", "/mappings", {"mapping": fields}, status=201)
+    return str(answer.get("mapping", answer)["id"])
 
 
 def _push(talk: Talk, kind: str, payload: Mapping[str, Any]) -> str:
@@ -53,9 +53,9 @@ def _payloads(came: Sequence[Came]) -> list[Any]:
 def mappings(talk: Talk) -> None:
     """Made, changed in part, listed, refused, switched off and removed; what services get."""
     came = talk.listen("talk-map.example", _done)
-    made = _map(talk, "talk-map", ["talk:map"])
-    shown = {"id": made, "name": "talk-map", "messages": ["talk:map"], "enabled": True, "required": False}
-    talk.ask("GET", f"/mappings/{made}", shows=lambda each: _like(shown, each.get("mapping", each)))
+    mapping_id = _map(talk, "talk-map", ["talk:map"])
+    shown = {"id": mapping_id, "name": "talk-map", "messages": ["talk:map"], "enabled": True, "required": False}
+    talk.ask("GET", f"/mappings/{mapping_id}", shows=lambda each: _like(shown, each.get("mapping", each)))
     _rows(talk, "mappings", "", [shown])
     bad: dict[str, Any]
     for bad in (
@@ -96,17 +96,17 @@ def mappings(talk: Talk) -> None:
     )
     talk.ask("GET", f"/messages/{message_id}", shows={"message": "talk:map", "children": [{"id": copy}]})
     talk.ask("GET", f"/messages/{24 * '0'}", status=404)
-    talk.ask("PUT", f"/mappings/{made}", {"mapping": {"enabled": False, "messages": ["talk:map", "talk:more"]}})
+    talk.ask("PUT", f"/mappings/{mapping_id}", {"mapping": {"enabled": False, "messages": ["talk:map", "talk:more"]}})
     talk.sleep(61)
     _push(talk, "talk:map", {"n": 3})
     talk.sleep(5)
-    talk.ask("PUT", f"/mappings/{made}", {"mapping": {"enabled": True}})
+    talk.ask("PUT", f"/mappings/{mapping_id}", {"mapping": {"enabled": True}})
     talk.sleep(61)
     _push(talk, "talk:more", {"n": 4})
     talk.sleep(20)
     talk.came("not while it is off", [{"n": 1}, {"n": 4}], _payloads(came))
-    talk.ask("DELETE", f"/mappings/{made}")
-    talk.ask("GET", f"/mappings/{made}", status=404)
+    talk.ask("DELETE", f"/mappings/{mapping_id}")
+    talk.ask("GET", f"/mappings/{mapping_id}", status=404)
     _rows(talk, "mappings", "", [])
 
 
@@ -125,26 +125,28 @@ def filtered(talk: Talk) -> None:
         ("payload.items.*.k", "eq", "v", [1]),
     )
     heard: list[tuple[str, Sequence[Came], list[int]]] = []
-    made: list[str] = []
+    mapping_ids: list[str] = []
     for number, (path, operator, value, wanted) in enumerate(cases):
         name = f"talk-filter-{number}"
         heard.append((operator, talk.listen(f"{name}.example", _done), wanted))
-        made.append(_map(talk, name, ["talk:filter"], filters=[{"path": path, "operator": operator, "value": value}]))
+        mapping_ids.append(
+            _map(talk, name, ["talk:filter"], filters=[{"path": path, "operator": operator, "value": value}])
+        )
     one = [{"path": "payload.items.*.k", "operator": "eq", "value": "v", "match_rule": "any"}]
     heard.append(("any", talk.listen("talk-any.example", _done), [1, 2]))
-    made.append(_map(talk, "talk-any", ["talk:filter"], filters=one))
+    mapping_ids.append(_map(talk, "talk-any", ["talk:filter"], filters=one))
     both = [
         {"path": "payload.n", "operator": "gt", "value": "1"},
         {"path": "payload.n", "operator": "lt", "value": "3"},
     ]
     heard.append(("both", talk.listen("talk-both.example", _done), [2]))
-    made.append(_map(talk, "talk-both", ["talk:filter"], filters=both))
+    mapping_ids.append(_map(talk, "talk-both", ["talk:filter"], filters=both))
     parameter = talk.ask(
         "POST", "/parameters", {"parameter": {"name": "talk.key", "value": "7", "data_type": "integer"}}, status=201
     )
     parameter = parameter.get("parameter", parameter)
     once = talk.listen("talk-once.example", lambda each: _done(each, parameters=[{"name": "talk.key", "value": 8}]))
-    made.append(
+    mapping_ids.append(
         _map(talk, "talk-once", ["talk:filter"], identifiers={"n": "payload.same"}, parameters=[parameter["id"]])
     )
     talk.sleep(61)
@@ -179,7 +181,7 @@ def filtered(talk: Talk) -> None:
         shows=lambda each: _like({"name": "talk.key"}, each.get("parameter", each)),
     )
     talk.ask("DELETE", f"/parameters/{parameter['id']}")
-    for each in made:
+    for each in mapping_ids:
         talk.ask("DELETE", f"/mappings/{each}")
 
 
@@ -195,12 +197,12 @@ def answers(talk: Talk) -> None:
         return _done(came, delay=30) if len(put_off) < 2 else _done(came)
 
     def parent(came: Came) -> tuple[int, bytes]:
-        made = [
+        children = [
             {"message": "talk:child", "payload": {"of": 1}},
             {"message": "talk:child", "payload": {"of": 2}, "delay": 60},
         ]
         notes = [{"level": "warn", "subject": "hm", "description": "d"}]
-        return _done(came, messages=made, notifications=notes)
+        return _done(came, messages=children, notifications=notes)
 
     wrong = iter([(201, b"{}"), (200, b"no"), (200, b"[]"), (200, b'{"message_id": "other"}'), (302, b""), (500, b"")])
 
@@ -212,7 +214,7 @@ def answers(talk: Talk) -> None:
     talk.listen("talk-parent.example", parent)
     children = talk.listen("talk-child.example", _done)
     failed = talk.listen("talk-wrong.example", fails)
-    made = [
+    mapping_ids = [
         _map(talk, f"talk-{name}", [f"talk:{name}"], options={"retry_base": 10, "retry_cap": 60})
         for name in ("later", "off", "parent", "child", "wrong")
     ]
@@ -246,7 +248,7 @@ def answers(talk: Talk) -> None:
         [{"level": "warn", "subject": "hm", "description": "d", "occurrences": 1}],
     )
     _rows(talk, "notifications", "?level=error", [])
-    for each in made:
+    for each in mapping_ids:
         talk.ask("DELETE", f"/mappings/{each}")
 
 
@@ -254,7 +256,7 @@ def held(talk: Talk) -> None:
     """What has failed often enough waits for a person, who has it tried again or gives it up."""
     says = {"status": 500}
     came = talk.listen("talk-held.example", lambda each: (500, b"no") if says["status"] == 500 else _done(each))
-    made = _map(talk, "talk-held", ["talk:held"], options={"retry_base": 5, "retry_cap": 60, "max_attempts": 2})
+    mapping_id = _map(talk, "talk-held", ["talk:held"], options={"retry_base": 5, "retry_cap": 60, "max_attempts": 2})
     talk.sleep(61)
     for number in range(2):
         _push(talk, "talk:held", {"n": number})
@@ -278,13 +280,13 @@ def held(talk: Talk) -> None:
     talk.ask("GET", f"/messages/{second}", shows={"state": "never_processed"})
     talk.ask("GET", "/queues", shows={"parked": 0})
     talk.ask("PUT", f"/messages/{first}", {"attempt_now": True}, status=422)
-    talk.ask("DELETE", f"/mappings/{made}")
+    talk.ask("DELETE", f"/mappings/{mapping_id}")
 
 
 def schedulers(talk: Talk) -> None:
     """A message of a type, each so many minutes, until it is switched off."""
     came = talk.listen("talk-tick.example", _done)
-    made = _map(talk, "talk-tick", ["talk:tick"])
+    mapping_id = _map(talk, "talk-tick", ["talk:tick"])
     fields = {"key": "talk:tick", "count": 2, "interval": "minutes"}
     talk.refused(
         "POST",
@@ -317,7 +319,7 @@ def schedulers(talk: Talk) -> None:
     talk.sleep(8 * MINUTE)
     talk.came("not once it is gone", count, len(came))
     _rows(talk, "schedulers", "", [])
-    for each in (made, waits):
+    for each in (mapping_id, waits):
         talk.ask("DELETE", f"/mappings/{each}")
 
 
@@ -337,8 +339,8 @@ def integrations(talk: Talk) -> None:
         "talk-described.example", lambda each: (200, json.dumps(described).encode()) if not each.body else _done(each)
     )
     fields = {"name": "talkative", "url": "https://talk-described.example", "token": "t", "category": "custom"}
-    made = talk.ask("POST", "/integrations", {"integration": fields}, status=201)
-    made = made.get("integration", made)
+    integration = talk.ask("POST", "/integrations", {"integration": fields}, status=201)
+    integration = integration.get("integration", integration)
     _rows(
         talk,
         "mappings",
@@ -347,7 +349,9 @@ def integrations(talk: Talk) -> None:
             {(row["name"], row["enabled"]) for row in each} == {("talkative.import", False), ("talkative.free", True)}
         ),
     )
-    talk.ask("POST", f"/integrations/{made['id']}/signup", {"parameters": {"api_key": "k"}, "enabled": ["import"]})
+    talk.ask(
+        "POST", f"/integrations/{integration['id']}/signup", {"parameters": {"api_key": "k"}, "enabled": ["import"]}
+    )
     talk.sleep(61)
     _push(talk, "talk:import", {"n": 1})
     talk.sleep(20)
@@ -355,9 +359,9 @@ def integrations(talk: Talk) -> None:
     talk.came(
         "with its parameter", [{"n": 1, "parameters": [{"name": "talkative.api_key", "value": "k"}]}], _payloads(sent)
     )
-    talk.ask("GET", f"/integrations/{made['id']}/disable_mappings")
+    talk.ask("GET", f"/integrations/{integration['id']}/disable_mappings")
     _rows(talk, "mappings", "", [{"enabled": False}, {"enabled": False}])
-    talk.ask("DELETE", f"/integrations/{made['id']}")
+    talk.ask("DELETE", f"/integrations/{integration['id']}")
     _rows(talk, "mappings", "", [])
     _rows(talk, "integrations", "", [])
 
@@ -365,7 +369,7 @@ def integrations(talk: Talk) -> None:
 def lists(talk: Talk) -> None:
     """Pages of 25, by type, state, time and mapping; counts."""
     talk.listen("talk-list.example", _done)
-    made = _map(talk, "talk-list", ["talk:list"])
+    mapping_id = _map(talk, "talk-list", ["talk:list"])
     talk.sleep(61)
     ids = []
     for number in range(30):
@@ -375,7 +379,7 @@ def lists(talk: Talk) -> None:
     shows: Callable[[int], Any] = lambda count: lambda each: len(each) == count  # noqa: E731 (a short name for a check)
     talk.ask("GET", "/queues/archived.json?message=talk:list", shows=shows(25))
     talk.ask("GET", "/queues/archived.json?message=talk:list&page=2", shows=shows(5))
-    talk.ask("GET", f"/queues/archived.json?mapping_id={made}", shows=shows(25))
+    talk.ask("GET", f"/queues/archived.json?mapping_id={mapping_id}", shows=shows(25))
     talk.ask("GET", "/queues/archived?message=talk:list", shows={"page": 1, "pages": 2, "messages": list})
     talk.ask("GET", "/queues/archived.json?message=talk:list&source=incoming&page=2", shows=shows(5))
     talk.ask("GET", f"/queues/archived.json?source=incoming&message_id={ids[3]}", shows=[{"message_id": ids[3]}])
@@ -384,7 +388,7 @@ def lists(talk: Talk) -> None:
     talk.ask("GET", "/queues/archived.json?message=talk:list&state=failing", shows=[])
     _rows(talk, "available_messages", "", lambda each: {"talk:list", "talk:map", "talk:child"} <= {*each})
     talk.ask("GET", "/queues", shows={"incoming": 0, "pending": 0, "failing": 0, "parked": 0})
-    talk.ask("DELETE", f"/mappings/{made}")
+    talk.ask("DELETE", f"/mappings/{mapping_id}")
 
 
 def _like(expected: Mapping[str, Any], found: Mapping[str, Any]) -> bool:

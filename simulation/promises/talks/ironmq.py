@@ -30,9 +30,9 @@ def push(talk: Talk) -> None:
 
 def settings(talk: Talk) -> None:
     """Defaults, the widest bounds, and one beyond; what is left out of a change stays."""
-    made = {"name": "plain", "type": "pull", "message_timeout": 60, "message_expiration": A_WEEK}
-    talk.ask("PUT", "/queues/plain", {}, shows={"queue": made})
-    talk.ask("GET", "/queues/plain", shows={"queue": {**made, "size": 0, "total_messages": 0}})
+    queue = {"name": "plain", "type": "pull", "message_timeout": 60, "message_expiration": A_WEEK}
+    talk.ask("PUT", "/queues/plain", {}, shows={"queue": queue})
+    talk.ask("GET", "/queues/plain", shows={"queue": {**queue, "size": 0, "total_messages": 0}})
     for name, least, most in (("message_timeout", 1, A_DAY), ("message_expiration", 1, A_MONTH)):
         for value in (least, most):
             talk.ask("PATCH", "/queues/plain", {"queue": {name: value}}, shows={"queue": {name: value}})
@@ -307,14 +307,14 @@ def alerts(talk: Talk) -> None:
         talk.ask("DELETE", f"/queues/watched/messages/{each}", {})
         talk.sleep(6)
 
-    def told(queue: str) -> list[Any]:
+    def alerts_in(queue: str) -> list[Any]:
         got = talk.ask("POST", f"/queues/{queue}/reservations", {"n": 100})
         return [json.loads(each["body"]) for each in got["messages"]]
 
     fields = {"source_queue": "watched", "alert_type": "fixed", "alert_direction": "asc", "alert_trigger": 3}
-    talk.is_so("an alert of three", [{**fields, "queue_size": 3}], told("told-fixed-asc"))
-    talk.is_so("an alert of one", [{"alert_direction": "desc", "queue_size": 1}], told("told-fixed-desc"))
-    talk.is_so("each two", [{"queue_size": 2}, {"queue_size": 4}], told("told-progressive-asc"))
+    talk.is_so("an alert of three", [{**fields, "queue_size": 3}], alerts_in("told-fixed-asc"))
+    talk.is_so("an alert of one", [{"alert_direction": "desc", "queue_size": 1}], alerts_in("told-fixed-desc"))
+    talk.is_so("each two", [{"queue_size": 2}, {"queue_size": 4}], alerts_in("told-progressive-asc"))
     talk.ask("DELETE", "/queues/watched")
 
 
@@ -339,8 +339,8 @@ def lists(talk: Talk) -> None:
 def push_settings(talk: Talk) -> None:
     """Defaults, bounds, and the subscribers of a push queue."""
     one, two = ({"name": each, "url": f"https://{each}.example/in"} for each in ("one", "two"))
-    made = {"type": "multicast", "push": {"subscribers": [one], "retries": 3, "retries_delay": 60, "error_queue": ""}}
-    talk.ask("PUT", "/queues/pushed", {"queue": {"push": {"subscribers": [one]}}}, shows={"queue": made})
+    queue = {"type": "multicast", "push": {"subscribers": [one], "retries": 3, "retries_delay": 60, "error_queue": ""}}
+    talk.ask("PUT", "/queues/pushed", {"queue": {"push": {"subscribers": [one]}}}, shows={"queue": queue})
     talk.refused("PUT", "/queues/empty", {"queue": {"push": {"subscribers": []}}})
     for name, least, most in (("retries", 0, 100), ("retries_delay", 3, A_DAY)):
         for value in (least, most):
@@ -433,7 +433,7 @@ def given_up(talk: Talk) -> None:
     """Tries, their times, the error message, the lists of what failed, alerts, charts, and a replay."""
     says = {"status": 500}
     came = talk.listen("talk-ill.example", lambda _: (says["status"], b"no"))
-    told = talk.listen("talk-alarm.example", lambda _: (200, b""))
+    alarms = talk.listen("talk-alarm.example", lambda _: (200, b""))
     ill = {"name": "ill", "url": "https://talk-ill.example/in"}
     wanted = {
         "name": "ill",
@@ -514,7 +514,7 @@ def given_up(talk: Talk) -> None:
         sorted((json.loads(each["body"]) for each in errors), key=lambda each: str(each["source_msg_id"])),
     )
     talk.sleep(5 * MINUTE)
-    talk.came("an alert", ["firing"], [json.loads(each.body).get("state") for each in told])
+    talk.came("an alert", ["firing"], [json.loads(each.body).get("state") for each in alarms])
     talk.ask("GET", "/alerts", shows={"alerts": [{"id": alert["id"], "state": "firing"}]})
     talk.ask("POST", "/queues/lost/replay", {"subscriber": "none"}, status=404)
     looked = {"looked": 2, "found": 2, "after": None}
@@ -536,7 +536,7 @@ def given_up(talk: Talk) -> None:
         shows={"attempts": [..., ..., ..., {"manual": True, "status_code": 200}]},
     )
     talk.sleep(20 * MINUTE)
-    talk.came("an alert that is over", ["firing", "resolved"], [json.loads(each.body).get("state") for each in told])
+    talk.came("an alert that is over", ["firing", "resolved"], [json.loads(each.body).get("state") for each in alarms])
     counted = {"attempts": 8, "failed": 6, "delivered": 2, "given_up": 2}
     hours = talk.ask("GET", "/activity/subscriber?queue=lost&subscriber=ill&hours=2", shows={"complete": True})["hours"]
     talk.is_so("a chart", counted, {name: sum(each[name] for each in hours) for name in counted})

@@ -62,9 +62,11 @@ def subscriptions(talk: Talk) -> None:
         **_rule("talkOne", source="1", apis=["alarms", "events"]),
         "fragmentsToCopy": ["c8y_Speed"],
     }
-    made = talk.ask("POST", "/subscriptions", fields, status=201, shows={**fields, "id": str, "nonPersistent": False})
+    subscription = talk.ask(
+        "POST", "/subscriptions", fields, status=201, shows={**fields, "id": str, "nonPersistent": False}
+    )
     talk.ask("POST", "/subscriptions", fields, status=409)
-    talk.ask("GET", f"/subscriptions/{made['id']}", shows={**fields, "id": made["id"]})
+    talk.ask("GET", f"/subscriptions/{subscription['id']}", shows={**fields, "id": subscription["id"]})
     talk.ask("GET", "/subscriptions/0", status=404)
     for bad in (
         {"context": "other"},
@@ -77,7 +79,7 @@ def subscriptions(talk: Talk) -> None:
     ):
         talk.refused("POST", "/subscriptions", {**fields, **bad}, status=422, shows={"error": str, "message": str})
     talk.with_headers(authorization="Basic bm8=").ask("GET", "/subscriptions", status=401)
-    ids = [made["id"]]
+    ids = [subscription["id"]]
     for number in range(2, 8):
         ids.append(
             talk.ask("POST", "/subscriptions", _rule("talkOne", source=str(number), apis=["*"]), status=201)["id"]
@@ -156,7 +158,7 @@ def consumers(talk: Talk, connect: Connect) -> None:
     talk.is_so("nobody else", 409, connect({"token": alone}).status)
     publish(1)
     publish(2)
-    talk.came("from then on", [1, 2], [_told(each)["n"] for each in first.frames])
+    talk.came("from then on", [1, 2], [_content(each)["n"] for each in first.frames])
     ack, description, action = first.frames[0].partition("\n\n")[0].split("\n")
     talk.came("its header", ("CREATE", True), (action, description.endswith("/events/111")))
     first.send(ack)
@@ -166,7 +168,7 @@ def consumers(talk: Talk, connect: Connect) -> None:
     publish(3)
     again = _back(talk, connect, {"token": alone})
     talk.sleep(5)
-    talk.came("what was not acknowledged, then what is new", [2, 3], [_told(each)["n"] for each in again.frames])
+    talk.came("what was not acknowledged, then what is new", [2, 3], [_content(each)["n"] for each in again.frames])
     waits = {
         "subscription": "talkMachines",
         "subscriber": "alone",
@@ -188,7 +190,7 @@ def consumers(talk: Talk, connect: Connect) -> None:
     talk.sleep(5)
     for number in range(4, 8):
         publish(number)
-    came = [[_told(each)["n"] for each in side.frames] for side in sides]
+    came = [[_content(each)["n"] for each in side.frames] for side in sides]
     talk.came("each once, one source at one of them", [[], [4, 5, 6, 7]], sorted(came))
     for side in sides:
         side.close()
@@ -212,7 +214,7 @@ def reached(talk: Talk, connect: Connect) -> None:
         },
         "talkCopied": {**_rule("talkCopied", apis=["events"]), "fragmentsToCopy": ["kept"]},
     }
-    made = [talk.ask("POST", "/subscriptions", rule, status=201)["id"] for rule in rules.values()]
+    subscription_ids = [talk.ask("POST", "/subscriptions", rule, status=201)["id"] for rule in rules.values()]
     sides: dict[str, Connected] = {}
     used: dict[str, str] = {}
     for topic in rules:
@@ -234,7 +236,7 @@ def reached(talk: Talk, connect: Connect) -> None:
     talk.sleep(10)
     expected = {"talkAll": [1, 2, 3, 5], "talkMo": [1, 4, 6], "talkAlarms": [3], "talkTyped": [1], "talkCopied": [1, 2]}
     for topic, numbers in expected.items():
-        came = [_told(each) for each in sides[topic].frames]
+        came = [_content(each) for each in sides[topic].frames]
         if topic == "talkCopied":
             talk.came("copied fragments", [{"type": "a", "kept": 1}, {"type": "c"}], came)
             talk.came("and no others", [False, False], ["left" in each or "n" in each for each in came])
@@ -255,22 +257,22 @@ def reached(talk: Talk, connect: Connect) -> None:
     for topic, side in sides.items():
         side.close()
         talk.ask("POST", f"/unsubscribe?token={used[topic]}", shows={"result": "DONE"})
-    for each in made:
+    for each in subscription_ids:
         talk.ask("DELETE", f"/subscriptions/{each}", status=204)
 
 
 def _back(talk: Talk, connect: Connect, query: Mapping[str, str]) -> Connected:
     """A connection of a consumer that was gone, which nobody may have been told."""
     for _ in range(30):
-        made = connect(query)
-        if made.status == 200:
-            return made
+        connection = connect(query)
+        if connection.status == 200:
+            return connection
         talk.sleep(30)
-    talk.is_so("who was gone is let in again", 200, made.status)
-    return made
+    talk.is_so("who was gone is let in again", 200, connection.status)
+    return connection
 
 
-def _told(frame: str) -> Any:
+def _content(frame: str) -> Any:
     return json.loads(frame.partition("\n\n")[2])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from simulation.promises.judgement import SECOND, Judgement, Told
+from simulation.promises.judgement import SECOND, Exchange, Judgement
 
 OTHER_ANSWER, OTHER_STATUS = "another answer than documented", "another status than documented"
 OTHER_REQUESTS, BROKEN_OFF = "other requests than documented", "a talk that breaks off"
@@ -25,7 +25,7 @@ class Answered(Protocol):
         """What its JSON says."""
 
     @property
-    def told(self) -> Told:
+    def exchange(self) -> Exchange:
         """When it was asked for and came."""
 
     @property
@@ -120,11 +120,11 @@ class Talk:
         """
         answer = self._around.http(method, self._base + path, body, self._headers)
         about = f"{method} {self._base}{path}"
-        told = f"{str(body)[:160]}: {answer.status} {str(answer.body)[:160]}"
-        kept = self._judgement.fact(answer.status == status, OTHER_STATUS, about, f"{told}, not {status}")
+        detail = f"{str(body)[:160]}: {answer.status} {str(answer.body)[:160]}"
+        kept = self._judgement.fact(answer.status == status, OTHER_STATUS, about, f"{detail}, not {status}")
         if kept and shows is not ...:
             difference = differs(shows, answer.body)
-            self._judgement.fact(not difference, OTHER_ANSWER, about, f"{told}: {difference}")
+            self._judgement.fact(not difference, OTHER_ANSWER, about, f"{detail}: {difference}")
         return answer.body
 
     def status(self, method: str, path: str, body: object = None) -> int:
@@ -196,7 +196,10 @@ def differs(expected: object, found: object, where: str = "") -> str:
         if not isinstance(found, list | tuple) or len(found) != len(expected):
             return f"{where} has {len(found) if isinstance(found, list | tuple) else found}, not {len(expected)}"
         pairs = enumerate(zip(expected, found, strict=True))
-        return next((told for place, (one, other) in pairs if (told := differs(one, other, f"{where}[{place}]"))), "")
+        return next(
+            (difference for place, (one, other) in pairs if (difference := differs(one, other, f"{where}[{place}]"))),
+            "",
+        )
     if callable(expected):
         return "" if expected(found) else f"{where} is {found!r}"
     same = expected == found and isinstance(expected, bool) == isinstance(found, bool)

@@ -47,15 +47,15 @@ def through(talk: Talk) -> None:
 def applications(talk: Talk) -> None:
     """Made, found by either name, changed in part and whole, listed in pages, removed."""
     fields = {"name": "Acme", "uid": "acme", "throttleRate": 5, "metadata": {"a": "b"}}
-    made = talk.ask("POST", "/app", fields, status=201, shows={**fields, "id": _id("app_"), "createdAt": str})
+    app = talk.ask("POST", "/app", fields, status=201, shows={**fields, "id": _id("app_"), "createdAt": str})
     talk.ask("POST", "/app", fields, status=409, shows={"code": "conflict"})
-    talk.ask("POST", "/app?get_if_exists=true", {**fields, "name": "B"}, shows={"id": made["id"], "name": "Acme"})
-    for name in ("acme", made["id"]):
-        talk.ask("GET", f"/app/{name}", shows={**fields, "id": made["id"]})
+    talk.ask("POST", "/app?get_if_exists=true", {**fields, "name": "B"}, shows={"id": app["id"], "name": "Acme"})
+    for name in ("acme", app["id"]):
+        talk.ask("GET", f"/app/{name}", shows={**fields, "id": app["id"]})
     talk.ask("PATCH", "/app/acme", {"name": "New"}, shows={**fields, "name": "New"})
     talk.ask("PATCH", "/app/acme", {"throttleRate": None}, shows={"throttleRate": None, "metadata": {"a": "b"}})
     talk.ask(
-        "PUT", "/app/acme", {"name": "Whole", "uid": "acme"}, shows={"id": made["id"], "name": "Whole", "metadata": {}}
+        "PUT", "/app/acme", {"name": "Whole", "uid": "acme"}, shows={"id": app["id"], "name": "Whole", "metadata": {}}
     )
     for good in ({"throttleRate": 1}, {"throttleRate": 65_535}, {"metadata": {"k": 4_086 * "v"}}):
         talk.ask("PATCH", "/app/acme", good, shows=good)
@@ -75,13 +75,13 @@ def applications(talk: Talk) -> None:
         )
     talk.ask("PATCH", "/app/acme", {"uid": 256 * "u"}, shows={"uid": 256 * "u"})
     talk.ask("GET", "/app/acme", status=404, shows=NOT_FOUND)
-    talk.ask("PATCH", f"/app/{made['id']}", {"uid": "acme"})
+    talk.ask("PATCH", f"/app/{app['id']}", {"uid": "acme"})
     talk.with_headers(authorization="Bearer no").ask("GET", "/app", status=401, shows={"code": "authentication_failed"})
     others = []
     for number in range(4):
         others.append(talk.ask("POST", "/app", {"name": f"app {number}", "uid": f"u{number}"}, status=201)["id"])
         talk.sleep(0.1)
-    everything = [made["id"], *others]
+    everything = [app["id"], *others]
     _in_pages(talk, "/app", everything, 2)
     _in_pages(talk, "/app?order=descending", everything[::-1], 2)
     talk.ask("GET", "/app?limit=5", shows={"data": [{"id": each} for each in everything], "done": True})
@@ -153,9 +153,9 @@ def endpoints(talk: Talk) -> None:
         "metadata": {"m": "n"},
     }
     both = {**fields, "filterTypes": ["talk.made"], "rateLimit": 7, "version": 1, "id": _id("ep_")}
-    made = talk.ask("POST", "/app/e/endpoint", fields, status=201, shows=both)
+    endpoint = talk.ask("POST", "/app/e/endpoint", fields, status=201, shows=both)
     talk.ask("POST", "/app/e/endpoint", fields, status=409, shows={"code": "conflict"})
-    for path in ("/app/e/endpoint/one", f"/app/{app['id']}/endpoint/{made['id']}"):
+    for path in ("/app/e/endpoint/one", f"/app/{app['id']}/endpoint/{endpoint['id']}"):
         talk.ask("GET", path, shows=both)
     path = "/app/e/endpoint/one"
     talk.ask("PATCH", path, {"description": "new"}, shows={**both, "description": "new"})
@@ -166,7 +166,10 @@ def endpoints(talk: Talk) -> None:
         shows={"eventTypes": None, "channels": None, "throttleRate": None, "uid": "one"},
     )
     talk.ask(
-        "PUT", path, {"url": fields["url"], "uid": "one"}, shows={"id": made["id"], "description": "", "metadata": {}}
+        "PUT",
+        path,
+        {"url": fields["url"], "uid": "one"},
+        shows={"id": endpoint["id"], "description": "", "metadata": {}},
     )
     for good in ({"throttleRate": 65_535}, {"throttleRate": 1}, {"channels": [f"c{number}" for number in range(10)]}):
         talk.ask("PATCH", path, good, shows=good)
@@ -180,7 +183,7 @@ def endpoints(talk: Talk) -> None:
     ):
         talk.refused("PATCH", path, bad, status=422)
     talk.refused("POST", "/app/e/endpoint", {}, {"url": fields["url"], "secret": "whsec_c2hvcnQ="}, status=422)
-    rest = [made["id"]]
+    rest = [endpoint["id"]]
     for _ in range(3):
         talk.sleep(0.1)
         rest.append(talk.ask("POST", "/app/e/endpoint", {"url": fields["url"]}, status=201)["id"])
@@ -274,8 +277,8 @@ def gated(talk: Talk) -> None:
     talk.came("nothing without a token", [], came)
     talk.came("a token server that is down is asked ever more rarely", lambda count: 1 <= count <= 5, len(asked))
     attempts = talk.ask("GET", "/app/g/attempt/endpoint/gated")
-    told = {(each["responseStatusCode"], each["response"]) for each in attempts["data"]}
-    talk.is_so("why", {(0, "oauth: the token server answered 503")}, told)
+    reasons = {(each["responseStatusCode"], each["response"]) for each in attempts["data"]}
+    talk.is_so("why", {(0, "oauth: the token server answered 503")}, reasons)
     talk.is_so("the secret", False, "shown-nowhere" in json.dumps([shown, attempts]))
     # When it is back, then one token serves for all
     server["up"] = True
@@ -301,7 +304,9 @@ def sent(talk: Talk) -> None:
     """A message, its attempt, and everything in which they are shown."""
     came = talk.listen("talk-sent.example", lambda _: (201, b"thanks"))
     app = talk.ask("POST", "/app", {"name": "S", "uid": "s"}, status=201)["id"]
-    made = talk.ask("POST", "/app/s/endpoint", {"url": "https://talk-sent.example/in", "uid": "sent"}, status=201)["id"]
+    endpoint_id = talk.ask(
+        "POST", "/app/s/endpoint", {"url": "https://talk-sent.example/in", "uid": "sent"}, status=201
+    )["id"]
     body = {"eventType": "talk.made", "payload": {"n": 1}, "eventId": "ev-1", "channels": ["c"], "tags": ["t"]}
     message = talk.ask("POST", "/app/s/msg", body, status=202, shows={**body, "timestamp": str})
     talk.ask("POST", "/app/s/msg", body, status=409, shows={"code": "conflict"})
@@ -344,7 +349,7 @@ def sent(talk: Talk) -> None:
         talk.ask("GET", f"/app/s/msg?{query}", shows={"data": finds * [shown]})
     attempt = {
         "msgId": message["id"],
-        "endpointId": made,
+        "endpointId": endpoint_id,
         "responseStatusCode": 201,
         "response": "thanks",
         "status": 0,
@@ -381,7 +386,7 @@ def sent(talk: Talk) -> None:
     talk.ask(
         "GET",
         "/app/s/msg/ev-1/endpoint",
-        shows={"data": [{"id": made, "status": 0, "url": "https://talk-sent.example/in"}]},
+        shows={"data": [{"id": endpoint_id, "status": 0, "url": "https://talk-sent.example/in"}]},
     )
     talk.ask("GET", "/app/s/endpoint/sent/stats", shows={"success": 1, "pending": 0, "sending": 0, "fail": 0})
     talk.ask("POST", "/app/s/msg/ev-1/endpoint/sent/resend", {}, status=202)
@@ -516,12 +521,12 @@ def given_up(talk: Talk) -> None:
         shows={"data": 3 * [{"status": 2, "responseStatusCode": 500}]},
     )
     talk.ask("GET", "/app/g/endpoint/fails/stats", shows={"success": 0, "fail": 8, "sending": 0})
-    told = [json.loads(each.body) for each in heard]
-    talk.came("what is told of it", events[:2], [each["type"] for each in told])
+    payloads = [json.loads(each.body) for each in heard]
+    talk.came("what is told of it", events[:2], [each["type"] for each in payloads])
     talk.came(
         "and of which",
         2 * [{"appUid": "g", "msgId": one, "lastAttempt": {"responseStatusCode": 500}}],
-        [each["data"] for each in told],
+        [each["data"] for each in payloads],
     )
     talk.ask("GET", "/health/endpoints")
     says["status"] = 200
@@ -662,10 +667,10 @@ def operational(talk: Talk) -> None:
     talk.ask("DELETE", path, status=204)
     talk.sleep(20)
     kinds = ["created", "updated", "updated", "disabled", "updated", "enabled", "deleted"]
-    told = [json.loads(each.body) for each in heard]
-    talk.came("kinds", sorted(f"endpoint.{each}" for each in kinds), sorted(each["type"] for each in told))
-    talk.came("of which", len(told) * [{"appUid": "o", "endpointUid": "told"}], [each["data"] for each in told])
-    talk.came("signatures", len(told) * [True], [is_signed(each, SECRET) for each in heard])
+    payloads = [json.loads(each.body) for each in heard]
+    talk.came("kinds", sorted(f"endpoint.{each}" for each in kinds), sorted(each["type"] for each in payloads))
+    talk.came("of which", len(payloads) * [{"appUid": "o", "endpointUid": "told"}], [each["data"] for each in payloads])
+    talk.came("signatures", len(payloads) * [True], [is_signed(each, SECRET) for each in heard])
     talk.ask("DELETE", "/operational-webhook/endpoint/ops", status=204)
     talk.ask("GET", "/operational-webhook/endpoint", shows={"data": [], "done": True})
     talk.ask("DELETE", "/app/o", status=204)

@@ -39,8 +39,8 @@ def _pushes(mine: Talk, theirs: Talk) -> None:
     mine.sleep(10)
     for name, heard in came.items():
         owner = name.partition("-")[0]
-        told = [(one.body.decode(), one.headers["x-of"], one.headers["iron-message-id"]) for one in heard]
-        mine.came(name, [(owner, owner, ids[owner])], told)
+        arrived = [(one.body.decode(), one.headers["x-of"], one.headers["iron-message-id"]) for one in heard]
+        mine.came(name, [(owner, owner, ids[owner])], arrived)
     held = {name: each[0].headers["iron-reservation-id"] for name, each in came.items()}
     own, other = f"/queues/{EQUAL}/messages/{ids['mine']}", f"/queues/{EQUAL}/messages/{ids['theirs']}"
     # Another subscriber's reservation, another project's, and another project's message
@@ -125,7 +125,7 @@ def _applications(mine: Talk, theirs: Talk) -> None:
     kind = {"name": "whose.made", "description": "d"}
     apps = {"mine": (mine, EQUAL), "other": (mine, "other"), "theirs": (theirs, EQUAL)}
     came: dict[str, Sequence[Came]] = {}
-    made: dict[str, str] = {}
+    endpoint_ids: dict[str, str] = {}
     ids: dict[str, list[str]] = {}
     for talk in (mine, theirs):
         talk.ask("POST", "/event-type", kind, status=201)
@@ -133,7 +133,7 @@ def _applications(mine: Talk, theirs: Talk) -> None:
         talk.ask("POST", "/app", {"name": EQUAL, "uid": app}, status=201)
         came[name] = talk.listen(f"whose-{name}.example", lambda _: (200, b""))
         given = {"url": f"https://whose-{name}.example/", "uid": "one"}
-        made[name] = talk.ask("POST", f"/app/{app}/endpoint", given, status=201)["id"]
+        endpoint_ids[name] = talk.ask("POST", f"/app/{app}/endpoint", given, status=201)["id"]
     for name, (talk, app) in apps.items():
         ids[name] = []
         for number in range(2):
@@ -149,9 +149,9 @@ def _applications(mine: Talk, theirs: Talk) -> None:
         got = [(json.loads(one.body), one.headers["webhook-sequence"]) for one in each]
         mine.came(f"what is of {name}", [({"of": name, "n": n}, f"{n + 1}") for n in range(2)], got)
     for app, strange, endpoint in (
-        (EQUAL, ids["theirs"][0], made["theirs"]),
-        (EQUAL, ids["other"][0], made["other"]),
-        ("other", ids["mine"][0], made["mine"]),
+        (EQUAL, ids["theirs"][0], endpoint_ids["theirs"]),
+        (EQUAL, ids["other"][0], endpoint_ids["other"]),
+        ("other", ids["mine"][0], endpoint_ids["mine"]),
     ):
         mine.ask("GET", f"/app/{app}/msg/{strange}", status=404)
         mine.ask("GET", f"/app/{app}/attempt/msg/{strange}", status=404)
@@ -195,7 +195,7 @@ def stores(mine: Talk, theirs: Talk) -> None:
 
 def _mappings(mine: Talk, theirs: Talk) -> None:
     came: dict[str, Sequence[Came]] = {}
-    made: dict[str, list[str]] = {}
+    mapping_ids: dict[str, list[str]] = {}
     ids: dict[str, str] = {}
 
     def done(each: Came) -> tuple[int, bytes]:
@@ -205,7 +205,7 @@ def _mappings(mine: Talk, theirs: Talk) -> None:
         given = {"name": "whose.key", "value": name, "data_type": "string"}
         parameter = talk.ask("POST", "/parameters", {"parameter": given}, status=201)
         parameter = parameter.get("parameter", parameter)
-        made[name] = []
+        mapping_ids[name] = []
         for each in ("a", "b"):
             came[f"{name}-{each}"] = talk.listen(f"whose-{name}-{each}.example", done)
             fields: dict[str, Any] = {"name": each, "token": f"{name} {each}"}
@@ -213,7 +213,7 @@ def _mappings(mine: Talk, theirs: Talk) -> None:
             fields |= {"identifiers": {"n": "payload.same"}}
             whole = {**fields, "parameters": [parameter["id"]]}
             answer = talk.ask("POST", "/mappings", {"mapping": whole}, status=201)
-            made[name].append(str(answer.get("mapping", answer)["id"]))
+            mapping_ids[name].append(str(answer.get("mapping", answer)["id"]))
     mine.sleep(61)
     for name, talk in (("mine", mine), ("theirs", theirs)):
         for number in range(2):
@@ -223,17 +223,19 @@ def _mappings(mine: Talk, theirs: Talk) -> None:
     mine.sleep(20)
     for name, heard in came.items():
         owner, which = name.split("-")
-        told = [(json.loads(one.body)["payload"], one.headers["x-augury-token"]) for one in heard]
+        arrived = [(json.loads(one.body)["payload"], one.headers["x-augury-token"]) for one in heard]
         parameters = [{"name": "whose.key", "value": owner}]
         # Once for each identity of a mapping, whatever others have seen of it
-        mine.came(name, [({"of": owner, "n": 0, "parameters": parameters}, f"{owner} {which}")], told)
+        mine.came(name, [({"of": owner, "n": 0, "parameters": parameters}, f"{owner} {which}")], arrived)
     mine.ask("GET", f"/messages/{ids['theirs']}", status=404)
     mine.ask("PUT", f"/messages/{ids['theirs']}", {"archive": True}, status=404)
     for method, body in (("GET", None), ("PUT", {"mapping": {"enabled": False}}), ("DELETE", None)):
-        mine.ask(method, f"/mappings/{made['theirs'][0]}", body, status=404)
-    theirs.ask("GET", f"/mappings/{made['theirs'][0]}", shows=lambda each: each.get("mapping", each)["enabled"] is True)
+        mine.ask(method, f"/mappings/{mapping_ids['theirs'][0]}", body, status=404)
+    theirs.ask(
+        "GET", f"/mappings/{mapping_ids['theirs'][0]}", shows=lambda each: each.get("mapping", each)["enabled"] is True
+    )
     for name, talk in (("mine", mine), ("theirs", theirs)):
-        for each in made[name]:
+        for each in mapping_ids[name]:
             talk.ask("DELETE", f"/mappings/{each}")
 
 
@@ -245,7 +247,9 @@ def topics(mine: Talk, theirs: Talk, connect: Connect) -> None:
 def _topics(mine: Talk, theirs: Talk, connect: Connect) -> None:
     rule = {"context": "tenant", "subscription": "whoseTopic", "subscriptionFilter": {"apis": ["events"]}}
     talks = {"mine": mine, "theirs": theirs}
-    made = {name: talk.ask("POST", "/subscriptions", rule, status=201)["id"] for name, talk in talks.items()}
+    subscription_ids = {
+        name: talk.ask("POST", "/subscriptions", rule, status=201)["id"] for name, talk in talks.items()
+    }
     used: dict[str, str] = {}
     sides: dict[str, Any] = {}
     for name, talk in talks.items():
@@ -275,13 +279,13 @@ def _topics(mine: Talk, theirs: Talk, connect: Connect) -> None:
     mine.ask("GET", "/subscribers?subscription=whoseTopic", shows=lambda each: _by_name(each) == waits)
     both = [{**each, "unacknowledged": 1} for each in waits]
     theirs.ask("GET", "/subscribers?subscription=whoseTopic", shows=lambda each: _by_name(each) == both)
-    mine.ask("GET", f"/subscriptions/{made['theirs']}", status=404)
-    mine.ask("DELETE", f"/subscriptions/{made['theirs']}", status=404)
+    mine.ask("GET", f"/subscriptions/{subscription_ids['theirs']}", status=404)
+    mine.ask("DELETE", f"/subscriptions/{subscription_ids['theirs']}", status=404)
     for name in ("theirs-a", "theirs-b"):
         sides[name].close()
         theirs.ask("POST", f"/unsubscribe?token={used[name]}", shows={"result": "DONE"})
     mine.ask("GET", "/subscribers?subscription=whoseTopic", shows=lambda each: _by_name(each) == waits)
-    theirs.ask("DELETE", f"/subscriptions/{made['theirs']}", status=204)
+    theirs.ask("DELETE", f"/subscriptions/{subscription_ids['theirs']}", status=204)
     body = {"api": "events", "source": "1", "data": {"of": "mine", "type": "t"}}
     mine.ask("POST", "/notifications", body, status=201)
     mine.sleep(5)
@@ -289,7 +293,7 @@ def _topics(mine: Talk, theirs: Talk, connect: Connect) -> None:
     for name in ("mine-a", "mine-b"):
         sides[name].close()
         mine.ask("POST", f"/unsubscribe?token={used[name]}", shows={"result": "DONE"})
-    mine.ask("DELETE", f"/subscriptions/{made['mine']}", status=204)
+    mine.ask("DELETE", f"/subscriptions/{subscription_ids['mine']}", status=204)
 
 
 def _by_name(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
