@@ -135,7 +135,8 @@ class Sinks:
         self._judge_again(receiver, taken, slow if order.whole else set(), together=order.whole)
         self._judge_order(receiver, {each.marker: each for each in sent}, first, order)
         for look in looked:
-            late = sorted(marker for marker in look.arrived if marker not in first or first[marker].at > look.at)
+            missing = {each for each in look.arrived if each not in first or first[each].at > look.at}
+            late = sorted(missing - slow)
             detail = f"{receiver}, said at {moment(look.at)}"
             self._judgement.fact(not late, "a position past what has arrived", late[0] if late else "", detail)
 

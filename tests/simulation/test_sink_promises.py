@@ -97,6 +97,8 @@ def test_a_position_is_that_of_what_has_arrived() -> None:
     far = [Looked(4 * SECOND, frozenset({"m"}))]
     assert judged([sent("m")], [took("m", 3)], ALL, looked=far) == []
     assert judged([sent("m")], [took("m", 5)], ALL, looked=far) == ["a position past what has arrived"]
+    # What was stored late comes at its second place.
+    assert judged([sent("m", takes=2)], [took("m", 5)], ALL, looked=far) == []
 
 
 @contextmanager
