@@ -888,7 +888,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.consume": Described(
         means="An iterator acknowledges the messages before it. Messages that are not acknowledged are returned again.",
-        asked={"iterator": _MESSAGE_ID},
+        asked={"iterator": "msg_3LkZPGC8embhFeJW4Ll9IDu7eVs"},
         answer=ref("WebhooksPolled"),
         answered=_POLLED,
     ),
