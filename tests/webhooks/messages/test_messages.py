@@ -19,6 +19,7 @@ from tests.webhooks.world import WebhooksWorld
 from pushhub.base.ports import PushRequest
 from pushhub.base.signing import parse_key
 from pushhub.base.times import iso_time
+from pushhub.engine.model.message import MAX_HOPS
 from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"
@@ -128,6 +129,30 @@ def test_what_is_too_large_or_for_nobody_is_refused(world: WebhooksWorld) -> Non
     nobody = world.call("POST", "/app/none/msg", {"eventType": "a", "payload": {}})
     assert (nobody.status, nobody.body) == (404, {"code": "not_found", "detail": "Application not found"})
     assert world.call("POST", "/app/a b/msg", {"eventType": "a", "payload": {}}).status == 422
+
+
+@pytest.mark.parametrize("kind", ["app", "stream"])
+def test_what_goes_round_in_circles_ends(world: WebhooksWorld, kind: str) -> None:
+    # Given an application or a stream whose receiver posts what it gets to where it came from, as a URL of this hub may
+    place = world.make_app() if kind == "app" else str(world.ask("POST", "/stream", {"name": "s"})["id"])
+    if kind == "app":
+        world.make_endpoint(place, "https://a.example/in")
+        path, message = f"/app/{place}/msg", {"eventType": "order.paid", "payload": {}}
+    else:
+        config = {"url": "https://a.example/in"}
+        world.ask("POST", f"/stream/{place}/sink", {"type": "http", "config": config, "batchSize": 1})
+        path, message = f"/stream/{place}/events", {"events": [{"eventType": "order.paid", "payload": "{}"}]}
+    answer = world.call("POST", path, message)
+    # When the message comes round with the headers that the hub sent
+    rounds = 0
+    while answer.status == 202:
+        world.run(seconds=20)
+        rounds += 1
+        hops = world.sender.requests[-1].headers["Pushhub-Hops"]
+        answer = world.call("POST", path, message, headers={"pushhub-hops": hops})
+    # Then it is taken for a loop, in the dialect's own shape
+    assert (rounds, answer.status, answer.body["code"]) == (MAX_HOPS, 508, "loop")
+    assert len(world.sender.requests_to("https://a.example/in")) == MAX_HOPS
 
 
 def test_an_event_id_is_unique_in_its_application(world: WebhooksWorld) -> None:

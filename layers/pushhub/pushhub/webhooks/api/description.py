@@ -40,7 +40,7 @@ from pushhub.webhooks.api.connector_description import (
     CONNECTOR_SCHEMAS,
     CONNECTOR_WANTED,
 )
-from pushhub.webhooks.api.description_parts import AT, ENDPOINT_ID, RATE, TEXTS, TIME, UID, page
+from pushhub.webhooks.api.description_parts import AT, ENDPOINT_ID, RATE, TEXTS, TIME, TOO_FAR, UID, page
 from pushhub.webhooks.api.dialect import CODES
 from pushhub.webhooks.api.poller import STARTS
 from pushhub.webhooks.api.source_description import SOURCE_NAMES, SOURCE_QUERY, SOURCE_ROUTES, SOURCE_SCHEMAS
@@ -794,7 +794,7 @@ _ROUTES: Mapping[str, Described] = {
                 " is refused (422)."
             )
         },
-        refusals={409: "The event id is already in use", **OVER_QUOTA},
+        refusals={409: "The event id is already in use", **OVER_QUOTA, 508: TOO_FAR},
     ),
     "webhooks.list_messages": page("WebhooksMessage", _MESSAGE, _MESSAGE_ID),
     "webhooks.show_message": Described(answer=_MESSAGE_SHOWN, answered=_MESSAGE),

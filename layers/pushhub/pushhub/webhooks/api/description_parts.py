@@ -12,6 +12,8 @@ TIME = text("RFC 3339, UTC.")
 TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
 UID = text("Your own id for it.", pattern=r"^[a-zA-Z0-9\-_.]{1,256}$")
 RATE = whole("Messages per second.", 1, 65_535)
+TOO_FAR = "It has passed ten queues, sources and applications"
+"""What a request is refused with that other hubs, or this one, have sent round in circles."""
 ENDPOINT_ID = "ep_3MRPxozw7TPC3MSkZFTrdbEFpc6"
 
 

@@ -11,6 +11,7 @@ from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
 from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.wire.fields import NAME
+from pushhub.webhooks.wire.hops import hops_of
 from pushhub.webhooks.wire.message import message_view, parse_message
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def _post(hub: WebhooksPostingUseCases, call: WebhooksCall) -> Response:
         raise unprocessable(
             "An application's id may have letters, digits, hyphens, underscores and dots", "path", "app"
         )
-    new = replace(parse_message(call.request.body, hub.clock.now()), trace=trace)
+    hops = hops_of(call.request.headers)
+    new = replace(parse_message(call.request.body, hub.clock.now()), trace=trace, hops=hops)
     posted = hub.posting.post(call.project, app, new, key=call.repeatable)
     if not with_content:
         return Response(status=202, body=message_view(posted.message, {}))

@@ -22,7 +22,7 @@ from pushhub.web.description import (
     text,
     whole,
 )
-from pushhub.webhooks.api.description_parts import AT, ENDPOINT_ID, RATE, TEXTS, TIME, UID, page
+from pushhub.webhooks.api.description_parts import AT, ENDPOINT_ID, RATE, TEXTS, TIME, TOO_FAR, UID, page
 from pushhub.webhooks.api.transformation_description import TRANSFORMATIONS
 from pushhub.webhooks.model.arrival import REASONS
 
@@ -216,7 +216,7 @@ SOURCE_ROUTES: Mapping[str, Described] = {
             **OVER_QUOTA,
             400: "`unsigned`, `forged`, `old`, or `malformed`: no batch of events, though it says so",
             403: "The project is suspended",
-            508: "It has passed ten queues and sources",
+            508: TOO_FAR,
         },
     ),
     "webhooks.ask_source": Described(

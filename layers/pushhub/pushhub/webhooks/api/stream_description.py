@@ -22,7 +22,7 @@ from pushhub.web.description import (
     text,
     whole,
 )
-from pushhub.webhooks.api.description_parts import AT, TEXTS, TIME, UID, page
+from pushhub.webhooks.api.description_parts import AT, TEXTS, TIME, TOO_FAR, UID, page
 from pushhub.webhooks.api.transformation_description import TRANSFORMATIONS
 from pushhub.webhooks.model.reading import MOST_SIZE, MOST_WAIT_S
 from pushhub.webhooks.wire.stream import MOST_EVENTS, MOST_PAYLOAD
@@ -349,7 +349,7 @@ STREAM_ROUTES: Mapping[str, Described] = {
         sent={"events": [{"eventType": "order.paid", "payload": '{"id": 7}'}]},
         answer=answer({}),
         answered={},
-        refusals=OVER_QUOTA,
+        refusals={**OVER_QUOTA, 508: TOO_FAR},
     ),
     "webhooks.create_stream_event_type": replace(_TYPE_WANTED, refusals={409: "One that is not archived has the name"}),
     "webhooks.list_stream_event_types": page("WebhooksStreamEventType", _TYPE, "order.paid"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from pushhub.webhooks.api.call import ROOT, WebhooksCall
 from pushhub.webhooks.api.messages import message_query
 from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.model.redaction import Redaction
+from pushhub.webhooks.wire.hops import hops_of
 from pushhub.webhooks.wire.message import message_view
 from pushhub.webhooks.wire.page import page_view, parse_times, parse_window
 from pushhub.webhooks.wire.stream import brought_stream, parse_events, parse_stream, parse_stream_patch, stream_view
@@ -84,8 +86,9 @@ def _external_id(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _post(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    fields = call.fields
-    hub.stream_events().post(call.project, call.stream, parse_events(fields), brought_stream(fields))
+    fields, hops = call.fields, hops_of(call.request.headers)
+    events = [replace(each, hops=hops) for each in parse_events(fields)]
+    hub.stream_events().post(call.project, call.stream, events, brought_stream(fields))
     return Response(status=202, body={})
 
 

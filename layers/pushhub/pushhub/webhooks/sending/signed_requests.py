@@ -176,14 +176,11 @@ def _came_to_a_source(order: PushOrder) -> bool:
 
 
 def _with_hops(order: PushOrder, headers: dict[str, str]) -> dict[str, str]:
-    """Headers that say how far the message has come, if it came from elsewhere. Nothing that an owner sets wins over
-    that: by a header, by code or by a scheme's name a loop would never end.
+    """Headers that say how far the message has come, as an endpoint's URL may lead back to a hub. Nothing that an owner
+    sets wins over that: by a header, by code or by a scheme's name a loop would never end.
     """
-    hops = order.message.hops
-    if not hops and not _came_to_a_source(order):
-        return headers
     kept = {name: value for name, value in headers.items() if name.lower() != HOPS_HEADER.lower()}
-    return {**kept, HOPS_HEADER: str(hops + 1)}
+    return {**kept, HOPS_HEADER: str(order.message.hops + 1)}
 
 
 def request_headers(

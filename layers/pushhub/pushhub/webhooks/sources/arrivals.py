@@ -17,7 +17,6 @@ from pushhub.base import json_text
 from pushhub.base.cloud_events import MalformedBatch
 from pushhub.base.errors import Overloaded, Unavailable
 from pushhub.base.ids import is_project_id
-from pushhub.base.numerals import digits
 from pushhub.base.ports import PushRequest
 from pushhub.base.signature_check import Doubt, SignedPost, Unverified, verify
 from pushhub.base.webhook_senders import (
@@ -31,13 +30,13 @@ from pushhub.base.webhook_senders import (
     sns_confirmation,
 )
 from pushhub.engine.component import Component
-from pushhub.engine.model.message import HOPS_HEADER, MAX_HOPS
 from pushhub.engine.projects.suspension import refuse_suspended
 from pushhub.webhooks.model.arrival import MOST_OF_AN_AGENT, Turned, TurnedAway, Why
 from pushhub.webhooks.model.ids import IdPrefix, is_id
 from pushhub.webhooks.model.message import DAY_MS, MessageFields
 from pushhub.webhooks.model.refusals import Refused, not_found
 from pushhub.webhooks.model.source import TOKEN, Source, SourceSecrets
+from pushhub.webhooks.wire.hops import hops_of
 from pushhub.webhooks.wire.message import NewWebhook
 
 if TYPE_CHECKING:
@@ -63,7 +62,6 @@ OCTETS = "application/octet-stream"
 _MOST_OF_A_CHALLENGE = 4_096
 _PRINTABLE = re.compile(r"[\x20-\x7e]+")
 _CONTENT_TYPE = re.compile(r"[!-~]{1,64}/[!-~]{1,64}(?: ?;[ -~]{1,128})?")
-_HOPS_DIGITS = 9
 
 
 class ArrivalCounts(Protocol):
@@ -146,10 +144,11 @@ class Arrivals(Component):
             raise Refused(400, error.doubt, error.message) from error
         except MalformedBatch as error:
             raise Refused(400, "malformed", str(error)) from error
-        hops = digits(request.headers.get(HOPS_HEADER.lower(), ""), _HOPS_DIGITS) or 0
-        if hops >= MAX_HOPS:
+        try:
+            hops = hops_of(request.headers)
+        except Refused:
             turned(Why.LOOP)
-            raise Refused(508, Why.LOOP, f"It has passed {MAX_HOPS} queues and sources; taken for a loop")
+            raise
         if confirmation is not None:
             return self._confirm(confirmation)
         asked = _answered(sender, secrets.secret, event)
