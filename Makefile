@@ -101,8 +101,9 @@ test: python ## style, types, every rule's test, and one path of each kind for r
 		echo "pushhub: left to make test-all: $(addprefix tests/,$(LONG))"; exit $$passed
 
 test-all: export LANES_BEGAN := $(shell date +%s)
-test-all: test ## make test, then everything that it leaves out
-	@$(call SOME,4) parts-rest; passed=$$?; cat build/lanes.txt; exit $$passed
+test-all: ## make test, then everything that it leaves out, also if something of it failed
+	@$(MAKE) --no-print-directory test; quick=$$?; \
+		$(call SOME,4) parts-rest; rest=$$?; cat build/lanes.txt; exit $$((quick || rest))
 
 test-unit: environment ## tests that need no running stack and no patience
 	@$(PYTEST) --durations 10 $(IN_TWO) $(UNIT)
