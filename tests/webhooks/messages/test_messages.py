@@ -135,9 +135,9 @@ def test_what_is_too_large_or_for_nobody_is_refused(world: WebhooksWorld) -> Non
 def test_what_goes_round_in_circles_ends(world: WebhooksWorld, kind: str) -> None:
     # Given an application or a stream whose receiver posts what it gets to where it came from, as a URL of this hub may
     place = world.make_app() if kind == "app" else str(world.ask("POST", "/stream", {"name": "s"})["id"])
+    path, message = f"/app/{place}/msg", dict[str, Any](eventType="order.paid", payload={})
     if kind == "app":
         world.make_endpoint(place, "https://a.example/in")
-        path, message = f"/app/{place}/msg", {"eventType": "order.paid", "payload": {}}
     else:
         config = {"url": "https://a.example/in"}
         world.ask("POST", f"/stream/{place}/sink", {"type": "http", "config": config, "batchSize": 1})
