@@ -211,7 +211,7 @@ def test_two_first_connections_at_once_make_one_subscriber_and_one_of_them_is_re
         world = NotificationWorld()
         world.rule()
         token = world.token()
-        # The gateway knows both: whoever meets one that it does not know waits, which takes the fake clock past its grace
+        # The gateway knows both. Whoever meets one that it does not know waits, and the fake clock passes its grace.
         world.sockets.opened("a")
         world.sockets.opened("b")
         outcomes: list[str] = []
