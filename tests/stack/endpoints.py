@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -155,10 +156,11 @@ class Endpoint:
 
 
 class Recorder:
-    """A server of endpoints, to be used as a context manager."""
+    """A server of endpoints, to be used as a context manager. Thread-safe, as scenarios run side by side."""
 
     def __init__(self) -> None:
         self._server = HostileEndpoint({})
+        self._numbers = itertools.count()
 
     def __enter__(self) -> Self:
         self._server.__enter__()
@@ -179,10 +181,9 @@ class Recorder:
             steps: See :class:`Endpoint`; 200 for every push if there are none.
             path: Its path and query, when they matter; no other endpoint may share the first segment.
         """
-        name = path.partition("/")[0].partition("?")[0] or f"e{len(self._server.behaviours)}"
-        assert name not in self._server.behaviours
+        name = path.partition("/")[0].partition("?")[0] or f"e{next(self._numbers)}"
         endpoint = Endpoint(url=self._server.url(path or name), steps=steps or (200,))
-        self._server.behaviours[name] = endpoint
+        assert self._server.behaviours.setdefault(name, endpoint) is endpoint
         return endpoint
 
     def arrivals(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Sequence
@@ -108,6 +109,7 @@ class Receiver:
     """A server of endpoints on loopback."""
 
     def __init__(self) -> None:
+        self._numbers = itertools.count()
         self._inboxes: dict[str, Inbox] = {}
         receiver = self
 
@@ -135,7 +137,7 @@ class Receiver:
 
     def inbox(self, *answers: Answer) -> Inbox:
         """A new endpoint."""
-        path = f"/e{len(self._inboxes)}"
+        path = f"/e{next(self._numbers)}"
         self._inboxes[path] = Inbox(f"http://127.0.0.1:{self._server.server_port}{path}", answers)
         return self._inboxes[path]
 
