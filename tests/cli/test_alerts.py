@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+from cli.commands.health import WELL
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
 from tests.cli.test_messages import SHOP, given_up
 from tests.cli.test_webhooks import STORE, asked
 from tests.engine.world import PROJECT
 
+from pushhub.engine.model import subscriber_health
 from pushhub.engine.model.activity import HOUR_MS, SubscriberActivity
 
 HOOK = "https://hooks.example/T/B/x"
@@ -72,6 +74,10 @@ def test_a_subscriber_that_gave_up_all_it_was_owed_is_not_told_to_be_well(hub: S
     # When it has accepted something, then it is well
     world.ports.activity.add_subscriber_activity(PROJECT, shop_id, before + HOUR_MS, SubscriberActivity(delivered=1))
     assert [each["state"] for each in typed.json("health", "orders")] == ["delivering", "delivering"]
+
+
+def test_the_command_line_takes_those_for_well_that_the_hub_does() -> None:
+    assert {state.value for state in subscriber_health.WELL} == WELL
 
 
 def test_the_services_of_a_store_are_told_of(hub: ServedHub, typed: Typed) -> None:

@@ -4,9 +4,13 @@ import { html } from "./view.js";
 
 const KINDS = { delivering: "good", rate_limited: "good", retrying: "warn", catching_up: "warn", awaits_consent: "warn", suspended: "warn" };
 const WELL = new Set(["delivering", "rate_limited", "retrying"]);
+const FAILING = new Set(["token_server_down", "circuit_open", "catching_up", "failing"]);
 
 /** Whether it accepts messages. */
 export const isWell = (health) => WELL.has(health.state);
+
+/** Whether it is tried, and accepts nothing or not yet all. */
+export const isFailing = (health) => FAILING.has(health.state);
 
 /** Whether nothing is sent to it until one thing happens: then no delivery has a time of its own. */
 export const waitsForOne = (health) => !isWell(health) && !["failing", "catching_up"].includes(health.state);

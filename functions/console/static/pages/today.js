@@ -5,7 +5,7 @@ import * as webhooks from "../webhooks.js";
 import { ActivityChart, Badge, Card, Confirmed, Doing, Figures, Loaded, Notice, Page, Table, Time, shorten, toast, useLoad } from "../parts.js";
 import { href } from "../route.js";
 import { Fragment, html } from "../view.js";
-import { HealthBadge, waiting } from "../health.js";
+import { HealthBadge, isFailing, waiting } from "../health.js";
 import { FirstSteps } from "./first_steps.js";
 import { acceptedAt } from "./message.js";
 
@@ -39,8 +39,7 @@ async function lookAtStore(signal) {
 }
 
 /** What waits for endpoints that fail; what is owed to one that a person has paused does not fail. */
-const owedTo = (endpoints) => endpoints.reduce((total, { health }) => total + (FAILING.has(health.state) ? health.waiting : 0), 0);
-const FAILING = new Set(["token_server_down", "circuit_open", "catching_up", "failing"]);
+const owedTo = (endpoints) => endpoints.reduce((total, { health }) => total + (isFailing(health) ? health.waiting : 0), 0);
 
 const link = (count, ...to) => html`<a href=${href(...to)}>${count.toLocaleString()}</a>`;
 

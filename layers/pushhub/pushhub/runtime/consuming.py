@@ -19,7 +19,7 @@ from pushhub.cloud.observability import telemetry
 from pushhub.cloud.settings import EnvironmentSetting, Settings, optional_text
 from pushhub.engine.faults import described
 from pushhub.engine.model.consumed import Consumed
-from pushhub.engine.model.message import HOPS_HEADER, MAX_HOPS
+from pushhub.engine.model.message import HOPS_HEADER, MAX_HOPS, hops_said
 from pushhub.engine.model.trace import TRACEPARENT, TRACESTATE, Trace
 from pushhub.runtime.invocation import failures
 
@@ -33,7 +33,6 @@ EVENT_TYPE = "webhook-event-type"
 
 _TO = re.compile(r"([0-9A-Za-z_-]{1,64})/(queues|applications)/(.+)")
 _SPARE_MS = 1_000
-_HOPS_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ def _of_message(record: Mapping[str, Any]) -> Consumed:
         at=_sent_at(record["attributes"]),
         event_type=given.get(EVENT_TYPE, ""),
         order_key=record["attributes"].get("MessageGroupId"),
-        hops=digits(given.get(HOPS_HEADER, ""), _HOPS_DIGITS) or 0,
+        hops=hops_said(given.get(HOPS_HEADER, "")),
         trace=Trace.of({each: given[each] for each in (TRACEPARENT, TRACESTATE) if each in given}),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pushhub.base.numerals import digits
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ MAX_HOPS = 10
 """How many queues a message may pass through before it is treated as a loop."""
 
 HOPS_HEADER = "Pushhub-Hops"
-"""Sent with what is passed on: how many queues and sources the message has passed, including the next one."""
+"""Sent with what is passed on: how many queues, sources and applications the message has passed, including the next
+one.
+"""
+_HOPS_DIGITS = 9
 
 KEPT_AFTER_EXPIRY_MS = 86_400_000
 """How long, at least, a message and its deliveries are kept after the message expires.
@@ -29,6 +33,11 @@ DESCENDANTS = 1_000
 """How many messages may derive from one that a producer posted (copies in other queues, and copies of those), unless
 the hub is configured otherwise.
 """
+
+
+def hops_said(text: str) -> int:
+    """What :data:`HOPS_HEADER` says; 0 if that is no number."""
+    return digits(text, _HOPS_DIGITS) or 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

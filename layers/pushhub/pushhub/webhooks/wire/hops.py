@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.numerals import digits
-from pushhub.engine.model.message import HOPS_HEADER, MAX_HOPS
+from pushhub.engine.model.message import HOPS_HEADER, MAX_HOPS, hops_said
 from pushhub.webhooks.model.refusals import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_DIGITS = 9
 
 
 def hops_of(headers: Mapping[str, str]) -> int:
@@ -25,7 +22,7 @@ def hops_of(headers: Mapping[str, str]) -> int:
     Raises:
         Refused: It has passed as many as it may (508).
     """
-    hops = digits(headers.get(HOPS_HEADER.lower(), ""), _DIGITS) or 0
+    hops = hops_said(headers.get(HOPS_HEADER.lower(), ""))
     if hops >= MAX_HOPS:
         raise Refused(508, "loop", f"It has passed {MAX_HOPS} queues, sources and applications; taken for a loop")
     return hops
