@@ -14,6 +14,7 @@ SEEDS ?= 10
 WORLD ?= all
 HOURS ?= 6
 MOST ?= 40
+TIMES ?= 10
 DRAW ?=
 RATE ?= 12
 ONLY ?=
@@ -38,7 +39,7 @@ FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/
 PYTEST := $(PYTHON) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help docker check style simulate run up down clean status project report-upload logs rights test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
+.PHONY: help docker check style simulate examples run up down clean status project report-upload logs rights test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -132,6 +133,9 @@ audit: python ## known weaknesses of every locked package, as PyPI lists them; f
 
 simulate: environments ## faults on the real code in virtual time: make simulate SEED=1 SEEDS=10 WORLD=all HOURS=6 (docs/simulation.md)
 	@$(PYTHON) -m simulation --seed $(SEED) --seeds $(SEEDS) --world $(WORLD) --hours $(HOURS) --rate $(RATE) --only "$(ONLY)"
+
+examples: environment ## new examples for every rule that holds for all values, ten times as many as make test: make examples TIMES=10
+	@PUSHHUB_NEW_EXAMPLES=$(TIMES) $(PYTEST) $(IN_TWO) -m hypothesis $(UNIT)
 
 rights: environment ## which rights of the functions' roles no suite has used since build/rights was removed (docs/testing.md)
 	@$(PYTHON) -m simulation.rights

@@ -15,7 +15,7 @@ from tests.simulation.commands import found
 from simulation import windows
 
 DRAWN = int(os.environ.get("SIMULATED_FROM", "2026112400"))
-"""Draws the strikes; those that CI makes are others each day."""
+"""Draws the strikes."""
 
 SOME = 4
 PUSHES = "small pushes"
