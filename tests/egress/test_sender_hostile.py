@@ -28,11 +28,12 @@ def test_slow_answers_end_at_the_deadline(sending: GuardedSender, endpoint: Host
     if path == "hang_second":
         sending.send(asking(endpoint.url(path)))
     started = time.monotonic()
-    answer = sending.send(asking(endpoint.url(path), timeout_s=0.3, answer_limit=65_536))
+    answer = sending.send(asking(endpoint.url(path), timeout_s=1, answer_limit=65_536))
     took = time.monotonic() - started
     assert (answer.status_code, answer.error_class, answer.bytes_out) == (0, "timeout", 5)
-    assert answer.message == "No complete answer within 0.3 s"
-    assert 0.29 < took < 2
+    assert answer.message == "No complete answer within 1 s"
+    # (the endpoint would take half a minute)
+    assert 0.99 < took < 20
 
 
 def test_an_endpoint_that_reads_nothing_ends_at_the_deadline() -> None:
@@ -42,7 +43,7 @@ def test_an_endpoint_that_reads_nothing_ends_at_the_deadline() -> None:
 
     with HostileEndpoint({"idle": never_read}, before_body=frozenset({"idle"})) as endpoint, sender() as sending:
         started = time.monotonic()
-        answer = sending.send(asking(endpoint.url("idle"), body=bytes(32 * 1024 * 1024), timeout_s=0.3))
+        answer = sending.send(asking(endpoint.url("idle"), body=bytes(32 * 1024 * 1024), timeout_s=1))
         assert answer.error_class == "timeout"
         assert time.monotonic() - started < 20
 
@@ -50,7 +51,7 @@ def test_an_endpoint_that_reads_nothing_ends_at_the_deadline() -> None:
 def test_a_connection_that_is_never_accepted_ends_at_the_deadline(sending: GuardedSender) -> None:
     with unaccepting_port() as port:
         started = time.monotonic()
-        answer = sending.send(asking(f"http://127.0.0.1:{port}/", timeout_s=0.3))
+        answer = sending.send(asking(f"http://127.0.0.1:{port}/", timeout_s=1))
     assert (answer.error_class, answer.bytes_out) == ("timeout", 0)
     assert "did not accept a connection in time" in answer.message
     assert time.monotonic() - started < 20
@@ -62,8 +63,8 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next(endpoint: Host
     with unaccepting_port("127.0.0.9", endpoint.port), sender(lookup=lookup) as sending:
         # When a request is sent to it, then each address gets half of the time
         started = time.monotonic()
-        answer = sending.send(asking(endpoint.url("healthy", host="two.example"), timeout_s=3))
-        assert 1.45 < time.monotonic() - started < 3
+        answer = sending.send(asking(endpoint.url("healthy", host="two.example"), timeout_s=6))
+        assert time.monotonic() - started > 2.95
     assert answer.status_code == 200
 
 
