@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pushhub.egress.url import InvalidTarget, is_same_place
+from pushhub.egress.url import InvalidTarget, is_same_place, leads_below
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,22 @@ def test_different_places(url: str, other: str) -> None:
 def test_what_is_no_target_is_no_place() -> None:
     with pytest.raises(InvalidTarget):
         is_same_place("http://127.1/", "http://127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("url", "below"),
+    [
+        ("https://a.example/in/p/s/token", True),
+        ("https://A.example.:443/in/p/s/token/?a=b#c", True),
+        ("https://user@a.example/in/p/%73/token", True),
+        ("https://a.example//in/./q/../p/s", True),
+        ("http://a.example/in/p/s/token", True),
+        ("https://b.example/in/p/s/token", False),
+        ("https://a.example:8443/in/p/s/token", False),
+        ("https://a.example/in/p/sources", False),
+        ("https://a.example/in/p", False),
+        ("https://a.example/elsewhere?/in/p/s", False),
+    ],
+)
+def test_a_place_below_another_is_known_however_it_is_spelled(url: str, below: bool) -> None:
+    assert leads_below(url, "https://a.example/in/p/s") is below

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import Reply
+from tests.hub.api.hub_store import Store
 from tests.hub.world import URL, HubWorld
 
 from pushhub.engine.model.delivery import DeliveryState, resume
@@ -507,6 +508,24 @@ def test_messages_that_lead_to_one_another_for_ever_are_stopped_and_told_of() ->
     assert len(world.asked) == 51
     [notification] = world.log.notifications(PROJECT)
     assert notification.subject == "Taken for a loop"
+
+
+def test_a_mapping_that_leads_back_to_its_own_store_comes_to_an_end() -> None:
+    # Given a mapping whose service is its own store, with the store's token: what it is sent is a push again
+    world = Store()
+    world.map("order:new", token=world.token)
+    status, body = world.call("POST", "/messages", {"message": "order:new", "payload": {}})
+    # When each request is handed to the store as it was sent
+    rounds = 0
+    while status == 201:
+        world.run(seconds=5)
+        rounds += 1
+        sent = world.sender.requests[-1]
+        headers = {name.lower(): value for name, value in sent.headers.items()}
+        status, body = world.call("POST", "/messages", sent.body.decode(), headers=headers)
+    # Then it is taken for a loop
+    assert (status, rounds, len(world.sender.requests)) == (508, 50, 50)
+    assert body == {"error": "50 messages led to this one; taken for a loop."}
 
 
 def test_messages_that_double_are_stopped_at_their_number_and_told_of_once() -> None:

@@ -351,11 +351,26 @@ def test_the_log_of_a_fault_does_not_hold_the_token_of_a_url(
 class TestLoops:
     """A source may send to another hub, or to itself."""
 
-    def test_an_endpoint_that_is_the_sources_own_url_is_refused(self) -> None:
+    @pytest.mark.parametrize(
+        ("written", "otherwise"),
+        [
+            ("", ""),
+            ("/in/", "/%69n/"),
+            ("/in/", "//in/./"),
+            ("https://", "HTTPS://"),
+            ("/ingest/", ":443/ingest/"),
+            ("/ingest/", "./ingest/"),
+        ],
+    )
+    def test_an_endpoint_that_is_the_sources_own_url_is_refused_however_it_is_spelled(
+        self, written: str, otherwise: str
+    ) -> None:
         world = Sources()
         source = world.made(url=None, secret=SECRET)
-        status, body = world.manage("POST", f"/{source['id']}/endpoint", {"url": source["ingestUrl"]})
+        url = source["ingestUrl"].replace(written, otherwise, 1)
+        status, body = world.manage("POST", f"/{source['id']}/endpoint", {"url": url})
         assert (status, body["detail"][0]["loc"]) == (422, ["body", "url"])
+        assert "own URL" in body["detail"][0]["msg"]
 
     def test_a_longer_one_ends_by_its_hops(self) -> None:
         # Given two sources that send to each other, and a first message

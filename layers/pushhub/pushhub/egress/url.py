@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import posixpath
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -112,6 +113,21 @@ def is_same_place(url: str, other: str) -> bool:
         InvalidTarget: One is no target.
     """
     return _listener(parse_target(url)) == _listener(parse_target(other))
+
+
+def leads_below(url: str, other: str) -> bool:
+    """Whether a URL leads to the same host and port as another one and to a path below its, however it is spelled.
+
+    Raises:
+        InvalidTarget: One is no target.
+    """
+    return is_same_place(url, other) and f"{_plain_path(url)}/".startswith(f"{_plain_path(other)}/")
+
+
+def _plain_path(url: str) -> str:
+    """A path without escapes, dots, and slashes at its end or after one another."""
+    path = unquote_to_bytes(parse_target(url).path.partition("?")[0]).decode(errors="replace")
+    return "/" + posixpath.normpath(path).strip("/")
 
 
 def _listener(target: UrlParts) -> tuple[str, int]:

@@ -46,8 +46,11 @@ class HubIntake(Component):
     def __post_init__(self) -> None:
         self._noted: set[tuple[str, str]] = set()
 
-    def push(self, project_id: str, message: HubMessage, *, trace: Trace | None = None) -> Message:
+    def push(self, project_id: str, message: HubMessage, *, hops: int = 0, trace: Trace | None = None) -> Message:
         """Accept a message from a producer, of a trace if its request has one.
+
+        Args:
+            hops: Number of messages that led to it: a producer may be a mapping.
 
         Raises:
             QuotaExceeded: The project pushes more than it may.
@@ -57,7 +60,8 @@ class HubIntake(Component):
         body = self._placed(project_id, message)
 
         def build(ids: Sequence[str]) -> list[Message]:
-            return [_incoming(project_id, each, message, body, now=self.clock.now(), trace=trace) for each in ids]
+            now = self.clock.now()
+            return [_incoming(project_id, each, message, body, now=now, hops=hops, trace=trace) for each in ids]
 
         (accepted,) = self.accept.new(self.messages, 1, build)
         self._show(accepted)

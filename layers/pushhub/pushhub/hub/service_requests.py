@@ -14,6 +14,7 @@ from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects.projects import allowed_targets
 from pushhub.hub.tokens import token_of
 from pushhub.hub.wire.answer import ANSWER_LIMIT
+from pushhub.hub.wire.hops import hops_headers
 from pushhub.hub.wire.request import request_body, request_headers
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class ServiceRequests(Component):
                     **trace_headers(self.config, order, own=True),
                     **request_headers(token_of(mapping, project, self.credentials)),
                     **signature.headers,
+                    **hops_headers(order.message.hops),
                 },
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=ANSWER_LIMIT + 1,

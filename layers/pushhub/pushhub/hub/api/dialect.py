@@ -21,6 +21,7 @@ from pushhub.engine.projects.suspension import refuse_suspended
 from pushhub.engine.projects.tokens import TOKEN_ID, is_allowed, token_hash
 from pushhub.hub.api.call import HubCall
 from pushhub.hub.wire.fields import InvalidObject
+from pushhub.hub.wire.hops import TakenForALoop
 from pushhub.web.api import Dialect, Route
 from pushhub.web.audit import Identity
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
@@ -49,6 +50,7 @@ _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
     (TooLarge, 413),
     (TryLater, 429),
     (Overloaded, 503),
+    (TakenForALoop, 508),
 )
 """Refusals that say nothing but their message."""
 

@@ -97,8 +97,14 @@ def _endpoint(hub: WebhooksUseCases, call: WebhooksCall) -> tuple[Application, E
 
 def _check_url(hub: WebhooksUseCases, application: Application, url: str) -> None:
     """Refuse the plainest of loops; longer ones end by their hops."""
-    own = f"{hub.base_url}{IN}/{application.project}/{application.app_id}/"
-    if url.lower().startswith(own.lower()):
+    from pushhub.egress.url import InvalidTarget, leads_below  # noqa: PLC0415 (only registration needs it)
+
+    try:
+        own = leads_below(url, f"{hub.base_url}{IN}/{application.project}/{application.app_id}")
+    except InvalidTarget:
+        # A queue's, for example
+        return
+    if own:
         raise unprocessable("This is the source's own URL: it would send itself what comes to it", "body", "url")
 
 
