@@ -133,6 +133,10 @@ def test_code_can_be_tried(world: WebhooksWorld) -> None:
         ({"result": 7}, "The code failed"),
         ({"result": {"method": "CONNECT"}}, "The method must be one of"),
         ({"result": {"url": 7}}, "The url is none"),
+        ({"result": {"url": "file:///etc/passwd"}}, "The url must begin with http:// or https://"),
+        ({"result": {"url": "https://u:p@b.example/"}}, "no user information"),
+        ({"result": {"url": "http://169.254.169.254/"}}, "The url cannot be called"),
+        ({"result": {"url": "http://127.1/"}}, "The url cannot be called"),
         ({"result": {"payload": "x"}}, "The payload is none"),
         ({"result": {"payload": {"json": "{"}}}, "The payload is not valid JSON"),
         ({"result": {"payload": {"json": "[" * 101 + "]" * 101}}}, "The payload is nested deeper"),
@@ -148,6 +152,28 @@ def test_what_spoiled_code_answers_is_refused(world: WebhooksWorld, answer: dict
     assert refused.status == 422
     assert refused.body["detail"][0]["loc"] == ["body", "code"]
     assert text in refused.body["detail"][0]["msg"]
+
+
+def test_what_is_tried_passes_the_rules_of_what_is_sent(world: WebhooksWorld) -> None:
+    # Given an endpoint with a gate, and a queue
+    app = world.make_app()
+    gated, queue = world.make_endpoint(app), world.make_endpoint(app, "ironmq:///inside")
+    grant = {"grantType": "clientCredentials", "authMethod": "clientSecretBasic", "clientId": "c", "clientSecret": "s"}
+    world.ask("PUT", f"/app/{app}/endpoint/{gated}/oauth", {**grant, "tokenUrl": "https://id.example/token"})
+    trial = {"code": CODE, "eventType": "t", "payload": {}}
+    # When code is tried that sends to another host, or changes what a queue has not
+    for endpoint, result, text in (
+        (gated, {"url": "https://other.example/"}, "OAuth"),
+        (queue, {"headers": [["X-A", "1"]]}, "Only the payload"),
+    ):
+        world.ports.scripts.does = lambda asked, result=result: {"result": result}  # type: ignore[misc]
+        refused = world.call("POST", f"/app/{app}/endpoint/{endpoint}/transformation/simulate", trial)
+        # Then it is refused as it would be when it is sent
+        assert refused.status == 422
+        assert text in refused.body["detail"][0]["msg"]
+    # And what is cancelled is not sent, whatever it asks for
+    world.ports.scripts.does = lambda asked: {"result": {"cancel": True, "url": "file:///"}}
+    assert world.ask("POST", f"/app/{app}/endpoint/{gated}/transformation/simulate", trial)["cancel"] is True
 
 
 def test_a_portal_needs_the_capability(world: WebhooksWorld) -> None:

@@ -146,6 +146,7 @@ def test_a_message_that_was_sent_stays_so_when_it_is_sent_again_to_code_that_can
         ("function handler(webhook) { return { method: 'DELETE' } }", "the method must be one of POST, PUT, PATCH"),
         ("function handler(webhook) { return { url: 'file:///etc' } }", "The url must begin with http:// or https://"),
         ("function handler(webhook) { return { url: 'https://a:b@c.example' } }", "no user information"),
+        ("function handler(webhook) { return { url: 'http://169.254.169.254/' } }", "The url cannot be called"),
         ("function handler(webhook) { return { headers: { Host: 'x' } } }", "This header may not be set"),
         (
             "function handler(webhook) { return { headers: { 'webhook-signature': 'x' } } }",

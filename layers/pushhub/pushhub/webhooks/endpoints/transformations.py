@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.base.credentials import user_of, with_user
+from pushhub.base.credentials import place_of, user_of, with_user
 from pushhub.engine.component import Component
 from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.model.refusals import insufficient, unprocessable
 from pushhub.webhooks.model.transformation import CodeFailed, Transformation, Webhook, WebhookChanges
+from pushhub.webhooks.wire.endpoint import is_http
 from pushhub.webhooks.wire.transformation import answers_of, as_meant, given_for, read_changes, request_of
 
 if TYPE_CHECKING:
@@ -90,11 +91,11 @@ class Transformations(Component):
             url=given_url(endpoint.fields.url), payload=trial.payload, is_json=True, event_type=trial.event_type
         )
         try:
-            return webhook, run(
-                self.scripts, code, endpoint, [webhook], now=self.clock.now(), seed=endpoint.endpoint_id
-            )
+            changes = run(self.scripts, code, endpoint, [webhook], now=self.clock.now(), seed=endpoint.endpoint_id)
+            check_sendable(endpoint, changes)
         except CodeFailed as failed:
             raise unprocessable(code.without_secrets(failed.text), "body", "code") from failed
+        return webhook, changes
 
 
 def transformation_of(endpoint: Endpoint, vault: Vault) -> Transformation:
@@ -121,6 +122,33 @@ def run(
     """
     answers, given = answers_of(endpoint), given_for(endpoint, given_url(endpoint.fields.url), events)
     return read_changes(scripts.run(request_of(transformation, given, answers, now=now, seed=seed)), answers)
+
+
+def check_sendable(endpoint: Endpoint, changes: WebhookChanges) -> None:
+    """Check that what code makes could be sent: its URL passes the rule of an endpoint's. Where it leads is for the
+    guard to see, when it is sent.
+
+    Raises:
+        CodeFailed: It could not.
+    """
+    fields, given = endpoint.fields, given_url(endpoint.fields.url)
+    if changes.cancel:
+        return
+    if not is_http(fields.url) and (changes.method != "POST" or changes.url not in (None, given) or changes.headers):
+        raise CodeFailed("Only the payload can be changed of what is not sent by HTTP")
+    if changes.url is None or changes.url == given:
+        return
+    from pushhub.egress.guard import unusable  # noqa: PLC0415 (little code changes the URL)
+
+    if not is_http(changes.url):
+        raise CodeFailed("The url must begin with http:// or https://")
+    if user_of(changes.url) is not None:
+        raise CodeFailed("The url may hold no user information: use a header")
+    reason = unusable(changes.url)
+    if reason is not None:
+        raise CodeFailed(f"The url cannot be called: {reason}")
+    if place_of(changes.url) != place_of(given) and (endpoint.gated or fields.asks_consent):
+        raise CodeFailed("The endpoint's OAuth, certificate or consent is for its own host")
 
 
 def given_url(url: str) -> str:

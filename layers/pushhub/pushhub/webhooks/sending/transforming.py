@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.credentials import place_of, user_of
 from pushhub.engine.target import Declined
-from pushhub.webhooks.endpoints.transformations import given_url, run
+from pushhub.webhooks.endpoints.transformations import check_sendable, given_url, run
 from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.message import MessageFields
 from pushhub.webhooks.model.transformation import CodeFailed, Transformation
-from pushhub.webhooks.wire.endpoint import is_http
 from pushhub.webhooks.wire.transformation import webhook_of
 
 if TYPE_CHECKING:
@@ -63,19 +62,12 @@ def _asked_at(endpoint: Endpoint, transformation: Transformation, changes: Webho
     """The endpoint with the URL and headers that code wants."""
     own = dict(endpoint.headers)
     fields, reach = endpoint.fields, endpoint.reach
-    if not is_http(fields.url) and (changes.method != "POST" or changes.url not in (None, given) or changes.headers):
-        raise CodeFailed("Only the payload can be changed of what is not sent by HTTP")
+    check_sendable(endpoint, changes)
     if changes.url is not None and changes.url != given:
-        if not is_http(changes.url):
-            raise CodeFailed("The url must begin with http:// or https://")
-        if user_of(changes.url) is not None:
-            raise CodeFailed("The url may hold no user information: use a header")
         reach = transformation.reach
         if place_of(changes.url) == place_of(given):
             fields = replace(fields, url=_with_user_of(fields.url, changes.url))
         else:
-            if endpoint.gated or fields.asks_consent:
-                raise CodeFailed("The endpoint's OAuth, certificate or consent is for its own host")
             # What was given for one host is shown to no other.
             fields, own = replace(fields, url=changes.url), {}
     new = {name.lower() for name in changes.headers}
