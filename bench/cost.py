@@ -42,6 +42,7 @@ from pathlib import Path
 from typing import Any
 
 from glue_jobs.delivery_report.list_prices import PRICES
+from local.deploy import template
 from simulation.template import stack
 from tests.cloud import aws_services as aws
 
@@ -50,7 +51,6 @@ from bench.harness import ROOT, Context, Page, handler_of, table
 from bench.metering import LOG_LINE_BYTES, MONTH_S, Meter, access_log_bytes, batches, metered, stored_gb_months
 from bench.sink import sink
 from bench.webhook_bodies import about
-from local import template
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model import deflated
 from pushhub.engine.waiting.wake import LOOKS

@@ -234,7 +234,9 @@ def _echo_path(local: dict[str, Any], name: str, log: str) -> tuple[str, subproc
     emulator = local["aws_endpoint_url"]
     port = int(local["base_url"].rpartition(":")[2]) + 50
     upstream = f"{emulator.replace('http', 'ws', 1)}/_aws/execute-api/{ECHO_API}/live"
-    door = subprocess.Popen([sys.executable, "-m", "local.front_door", str(port), emulator, upstream], cwd=ROOT)
+    door = subprocess.Popen(
+        [sys.executable, "-m", "local.front_door.http_door", str(port), emulator, upstream], cwd=ROOT
+    )
     wait_until_open(port)
     return f"ws://127.0.0.1:{port}/notification2/consumer/", door
 

@@ -35,11 +35,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from local.emulator import lifecycle
 from local.place import Place
 
 from bench.harness import ROOT, Page, percentiles
 from bench.local_hub import Endpoint, endpoint, paced, tenant
-from local import emulator, stack
+from local import stack
 
 PEERS = ROOT / ".venv-bench-peers/bin"
 PORT = 6390
@@ -144,7 +145,7 @@ class Hub:
         outputs = stack.describe(self._place).outputs
         stack.kill_function_workers(self._place, outputs["PushFunctionName"])
         if broker:
-            emulator.abandon(self._place)
+            lifecycle.abandon(self._place)
 
     def close(self) -> None:
         """It belongs to who started it."""

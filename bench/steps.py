@@ -20,11 +20,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from local.aws import Aws
+from local.emulator import lifecycle
 from local.place import Place
 
 from bench.harness import Page, cells, percentiles
 from bench.local_hub import endpoint, paced, tenant
-from local import emulator, stack
+from local import stack
 
 STEPS = {
     "front door": "takes the request",
@@ -44,7 +45,7 @@ _REPORT = re.compile(r"REPORT .*\tDuration: (\d+) ms")
 
 def cpu_s(place: Place) -> dict[str, float]:
     """CPU seconds that the stack's processes have taken, by name."""
-    known = {emulator.daemon(place).pid(): "emulator", stack.front_door(place).pid(): "front door"}
+    known = {lifecycle.daemon(place).pid(): "emulator", stack.front_door(place).pid(): "front door"}
     found = defaultdict[str, float](float)
     for process in Path("/proc").iterdir():
         # Some end meanwhile.

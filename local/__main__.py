@@ -13,7 +13,9 @@ from dataclasses import replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local import demonstration, emulator, stack
+from local import stack
+from local.demo import demonstration
+from local.emulator import lifecycle
 from local.errors import LocalError
 from local.place import Place
 from local.projects import find, make
@@ -131,9 +133,9 @@ def status(place: Place, _: argparse.Namespace) -> None:
     if problems:
         raise LocalError("; ".join(problems))
     show(description, place)
-    saved = emulator.saved(stack.where_it_runs(place))
+    saved = lifecycle.saved(stack.where_it_runs(place))
     if "taken_at" in saved:
-        say(f"  saved     {emulator.at(saved['taken_at'])}, {saved['size'] / 1e6:.1f} MB")
+        say(f"  saved     {lifecycle.at(saved['taken_at'])}, {saved['size'] / 1e6:.1f} MB")
 
 
 def show(description: Description, place: Place) -> None:
@@ -151,7 +153,7 @@ def show(description: Description, place: Place) -> None:
 def logs(place: Place, _: argparse.Namespace) -> None:
     """Follow the logs of the running stack."""
     files = [place.logs / "emulator.log", place.logs / "front-door.log"]
-    if not any((stack.front_door(place).pid(), emulator.daemon(place).pid())):
+    if not any((stack.front_door(place).pid(), lifecycle.daemon(place).pid())):
         last = f" (what the last one wrote is in {place.logs})" if files[0].exists() else ""
         raise LocalError(f"the stack is not running: start it with 'make up'{last}")
     os.execvp("tail", ["tail", "-n", "50", "-F", *map(str, files)])  # noqa: S606

@@ -102,7 +102,7 @@ class Place:
 
     @property
     def rights(self) -> Path:
-        """What functions did with the rights of their roles, and what was refused (:mod:`local.function_rights`)."""
+        """What functions did with their roles' rights, and what was refused (:mod:`local.iam.function_rights`)."""
         return self.home / "rights"
 
     @property

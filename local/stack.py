@@ -15,13 +15,16 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from local import deployer, emulator, hold, projects, roles
+from local import hold, projects
 from local.aws import Aws
 from local.delivery_check import undelivered
+from local.deploy import deployer
+from local.emulator import lifecycle
 from local.errors import LocalError, Say
+from local.iam import roles
 from local.place import HOST, REGION, REPOSITORY, Place
 from local.processes import Daemon, wait_until
-from local.room import Room
+from local.state.disk_space import Room
 
 DEFAULT_PROJECT = "default"
 _FRONT_DOOR_START_SECONDS = 20.0
@@ -55,9 +58,9 @@ def up(place: Place, say: Say) -> Description:
         _check_same_ports(place)
         door = front_door(place)
         if door.pid() is None:
-            emulator.check_port(place.port, "PUSHHUB_PORT")
-        lost = emulator.rolled_back(place) if emulator.daemon(place).pid() is None else ""
-        started = emulator.start(place)
+            lifecycle.check_port(place.port, "PUSHHUB_PORT")
+        lost = lifecycle.rolled_back(place) if lifecycle.daemon(place).pid() is None else ""
+        started = lifecycle.start(place)
         try:
             if started:
                 say(f"emulator started on {place.aws_endpoint_url}")
@@ -69,7 +72,7 @@ def up(place: Place, say: Say) -> Description:
                 _close(place)
             raise
         # What was deployed is there even if the emulator is killed a moment later.
-        failed = emulator.save(place) if started else ""
+        failed = lifecycle.save(place) if started else ""
         if failed:
             say(f"NOTE: the state cannot be saved: {failed}")
         return description
@@ -120,14 +123,14 @@ def down(place: Place, say: Say) -> bool:
         return False
     with _only_one(place):
         place = where_it_runs(place)
-        running = emulator.daemon(place).pid() is not None
+        running = lifecycle.daemon(place).pid() is not None
         ran = running or front_door(place).pid() is not None
         place.description.unlink(missing_ok=True)
         if not front_door(place).stop(seconds=_FRONT_DOOR_STOP_SECONDS):
             say("the front door had to be killed: requests under way were cut off")
         # An emulator that ended before is told of when it is started again, by what it left.
-        if not emulator.stop(place) or (ran and not running):
-            raise LocalError(f"Pushhub is down, but not in order: {emulator.rolled_back(place)}")
+        if not lifecycle.stop(place) or (ran and not running):
+            raise LocalError(f"Pushhub is down, but not in order: {lifecycle.rolled_back(place)}")
         return ran
 
 
@@ -136,9 +139,9 @@ def _close(place: Place) -> None:
     place.description.unlink(missing_ok=True)
     front_door(place).stop(seconds=2)
     try:
-        emulator.stop(place)
+        lifecycle.stop(place)
     except LocalError:
-        emulator.abandon(place)
+        lifecycle.abandon(place)
 
 
 def abandon(place: Place) -> None:
@@ -148,7 +151,7 @@ def abandon(place: Place) -> None:
             place = where_it_runs(place)
             place.description.unlink(missing_ok=True)
             front_door(place).stop(seconds=2)
-            emulator.abandon(place)
+            lifecycle.abandon(place)
 
 
 def clean(place: Place) -> None:
@@ -184,7 +187,7 @@ def _runs(process: Path, sign: str) -> bool:
 
 def is_up(place: Place) -> bool:
     """Whether both processes run."""
-    return emulator.daemon(place).pid() is not None and front_door(place).pid() is not None
+    return lifecycle.daemon(place).pid() is not None and front_door(place).pid() is not None
 
 
 def describe(place: Place) -> Description:
@@ -193,7 +196,7 @@ def describe(place: Place) -> Description:
         content = json.loads(place.description.read_text())
         return Description(**{field.name: content[field.name] for field in fields(Description)})
     except FileNotFoundError:
-        half = emulator.daemon(place).pid() is not None
+        half = lifecycle.daemon(place).pid() is not None
         state = "closed, but its emulator still runs" if half else "not running"
         raise LocalError(f"the stack is {state}: {'open' if half else 'start'} it with 'make up'") from None
     except (ValueError, KeyError, TypeError):
@@ -204,7 +207,7 @@ def problems(place: Place) -> list[str]:
     """What is wrong with the stack, and what to do about each problem; everything is really tried."""
     description = describe(place)
     place = where_it_runs(place)
-    door, runs = front_door(place), emulator.daemon(place)
+    door, runs = front_door(place), lifecycle.daemon(place)
     found = [
         f"{each.name} has ended by itself (see {each.log}): 'make up' starts it again"
         for each in (runs, door)
@@ -213,7 +216,7 @@ def problems(place: Place) -> list[str]:
     if found:
         return found
     try:
-        failed = emulator.saved(place).get("failed")
+        failed = lifecycle.saved(place).get("failed")
     except LocalError as error:
         return [str(error)]
     if failed:
@@ -251,7 +254,7 @@ def aws(description: Description) -> Aws:
 
 def _check_same_ports(place: Place) -> None:
     """A running stack cannot move to other ports."""
-    if place.description.exists() and (emulator.daemon(place).pid() or front_door(place).pid()):
+    if place.description.exists() and (lifecycle.daemon(place).pid() or front_door(place).pid()):
         try:
             runs = describe(place)
         except LocalError:
@@ -283,7 +286,7 @@ def _start_front_door(place: Place, process: Daemon, outputs: Mapping[str, str])
     websocket = f"ws://{HOST}:{place.aws_port}/_aws/execute-api/{outputs['WebSocketApiId']}/live"
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONPATH": str(REPOSITORY)}
     arguments = [str(place.port), upstream, websocket, str(place.state)]
-    process.start([sys.executable, "-m", "local.front_door", *arguments], environ)
+    process.start([sys.executable, "-m", "local.front_door.http_door", *arguments], environ)
     up = wait_until(lambda: process.pid() is None or _listens(place.port), _FRONT_DOOR_START_SECONDS)
     if not up or process.pid() is None:
         last = process.last_line()

@@ -28,7 +28,7 @@ from urllib.parse import parse_qsl
 
 from botocore.exceptions import ClientError
 from greenlet import getcurrent
-from local.roles import Granted, keep
+from local.iam.roles import Granted, keep
 
 from pushhub.base import shared_reads
 from pushhub.cloud import observability

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from local.roles import Granted, kept
+from local.iam.roles import Granted, kept
 
 from simulation.roles import roles
 

@@ -11,11 +11,11 @@ from functools import cache
 from typing import Any
 
 from botocore.exceptions import ClientError
-from local.iam import Need, Policies, Right
-from local.iam_calls import AccountPlace, needs, needs_of_answer, needs_of_mapping, refusal
-from local.roles import policies_of_functions
+from local.deploy import template as sam
+from local.iam.calls import AccountPlace, needs, needs_of_answer, needs_of_mapping, refusal
+from local.iam.policies import Need, Policies, Right
+from local.iam.roles import policies_of_functions
 
-from local import template as sam
 from simulation.template import BASE_URL, Resolver, template, with_parameters
 
 PLACE = AccountPlace("us-east-1", "000000000000", "WebSocketApi", "PastWorkGroup")

@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from local import template as sam
+from local.deploy import template as sam
+
 from simulation.dynamodb import Index, Schema
 from simulation.sqs import QueueSettings
 

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,10 @@ INNER = {
 """Which parts of its own package each part may import; that of use cases and ports has no name."""
 MODULES_OF_A_ROOM = 15
 """How many modules a reader can hold in mind at once (docs/decisions/house.md)."""
+BESIDE_THE_LAYER = ("local",)
+"""Other packages whose modules are in rooms; what all of them need, and what is run by its name, is in the root."""
+BY_NAME = {"cli/commands": "a command's module is found by the command's name"}
+"""Folders that are looked up and not read, and so may be larger."""
 
 
 @cache
@@ -185,6 +190,32 @@ def test_a_room_can_be_held_in_mind(package: str) -> None:
     sizes = Counter(folder(each) for each in own if each[0] == package)
     rooms = {each: count for each, count in sizes.items() if each == "" or each not in INNER}
     assert {each: count for each, count in rooms.items() if count > MODULES_OF_A_ROOM} == {}
+
+
+@pytest.mark.parametrize("package", BESIDE_THE_LAYER)
+def test_a_room_beside_the_layer_can_be_held_in_mind(package: str) -> None:
+    # Given the folders of a package
+    folders = [each.parent for each in (ROOT / package).rglob("__init__.py")]
+    assert len(folders) > 1
+    sizes = {str(each.relative_to(ROOT)): len({*each.glob("*.py")} - {each / "__init__.py"}) for each in folders}
+    # Then none has more than a reader can hold in mind, and each says what it is about
+    assert {each: size for each, size in sizes.items() if size > MODULES_OF_A_ROOM and each not in BY_NAME} == {}
+    assert [str(each) for each in folders if not ast.get_docstring(tree_of(each / "__init__.py"))] == []
+    assert {each.parent for each in (ROOT / package).rglob("*.py")} == {*folders}
+
+
+@pytest.mark.parametrize("package", BESIDE_THE_LAYER)
+def test_rooms_beside_the_layer_import_each_other_in_one_direction_only(package: str) -> None:
+    # Given what the modules of each room import at their start; the root, which puts them together, is none
+    root = ROOT / package
+    graph: dict[Path, set[Path]] = {}
+    for path in root.rglob("*.py"):
+        if path.parent != root:
+            graph.setdefault(path.parent, set()).update({each.parent for each in _eager(path, root)})
+    for each, imported in graph.items():
+        imported -= {each, root}
+    # Then they can be put into an order in which each imports only earlier ones
+    assert [*TopologicalSorter(graph).static_order()]
 
 
 def use_cases() -> set[tuple[str, str]]:

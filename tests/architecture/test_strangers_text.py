@@ -32,10 +32,10 @@ WRITES_JSON = {
 }
 SPLITS_LINES = {
     "cli/commands/verify.py": "the head of an HTTP request, whose lines end at CR LF",
-    "local/emulator_functions.py": "the log of a function, for people",
+    "local/emulator/functions.py": "the log of a function, for people",
     "local/processes.py": "the log of a process, for people",
     "local/environment.py": "what pip and git print",
-    "local/packages.py": "what pip prints",
+    "local/deploy/packages.py": "what pip prints",
     "local/report_upload.py": "what pip prints",
     "local/layer.py": "what pip prints, and the tags of a wheel",
     "local/__main__.py": "a docstring",

@@ -18,9 +18,9 @@ from typing import Any
 import botocore.client
 import pytest
 from botocore.exceptions import ClientError
-from local.iam import Need
-from local.iam_calls import needs, needs_of_answer
-from local.roles import Granted, keep
+from local.iam.calls import needs, needs_of_answer
+from local.iam.policies import Need
+from local.iam.roles import Granted, keep
 from simulation.roles import PLACE, Role, roles
 from tests.cloud import aws_services as aws
 from tests.notifications.store import aws_notifications

@@ -11,7 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
-from local.iam import Need
+from local.iam.policies import Need
 from simulation.roles import roles
 from tests.contract.samples import first, message
 from tests.fakes.large_bodies import large_text

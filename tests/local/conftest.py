@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from local.emulator import lifecycle
 from local.place import Place
 from tests.local.test_emulator import free_port
-
-from local import emulator
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +22,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         aws_port=free_port(),
         emulator_python=Place.from_environment().emulator_python,
     )
-    emulator.start(place)
+    lifecycle.start(place)
     yield place
-    emulator.abandon(place)
+    lifecycle.abandon(place)

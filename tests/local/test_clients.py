@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from local.clients import Client, serve
+from local.demo import clients
+from local.demo.clients import Client, serve
 from local.errors import LocalError
-
-from local import clients
 
 PAUSES_S = (0.0, 0.0, 0.0)
 

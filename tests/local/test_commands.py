@@ -182,7 +182,7 @@ def test_run_outlives_its_demonstration(
     monkeypatch.delenv("PUSHHUB_DEMO_ONLY", raising=False)
     monkeypatch.setattr("local.stack.up", lambda *_: description)
     monkeypatch.setattr("local.stack.down", lambda *_: calls.append("down"))
-    monkeypatch.setattr("local.demonstration.PARTS", {"A part": fails})
+    monkeypatch.setattr("local.demo.demonstration.PARTS", {"A part": fails})
     monkeypatch.setattr(commands, "demonstration_project", lambda shown, _: shown)
     monkeypatch.setattr(commands, "wait_while_up", stays_up)
     # When it is run, until Ctrl-C
@@ -200,7 +200,7 @@ def test_a_demonstration_that_failed_is_said_while_the_hub_is_up(home: Path, mon
         used.append(shown.project_id)
         raise LocalError("the hub answered 500 to POST /x")
 
-    monkeypatch.setattr("local.demonstration.PARTS", {"A part": fails})
+    monkeypatch.setattr("local.demo.demonstration.PARTS", {"A part": fails})
     monkeypatch.setattr(commands, "demonstration_project", lambda shown, _: replace(shown, project_id="demo"))
     description = Description(base_url="u", project_id="p", token="t", aws_endpoint_url="a", region="r", outputs={})
     assert commands.demonstrate(description, Place(home=home)) == "the hub answered 500 to POST /x"

@@ -10,11 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
-from local.demonstration import MANNERS, RETRIES, Subscribers, check, table, verified
+from local.demo import demonstration
+from local.demo.demonstration import MANNERS, RETRIES, Subscribers, check, table, verified
 from local.errors import LocalError
 from tests.webhooks.live import LiveWorld
-
-from local import demonstration
 
 POSTED = {"1": "one", "2": "zwölf"}
 Bodies = dict[tuple[str, str], str]

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 from local.aws import Aws
+from local.emulator import lifecycle
 from local.errors import LocalError
 from local.place import HOST, Place
 from local.processes import wait_until
+from local.state import snapshots
 from mypy_boto3_dynamodb import DynamoDBClient
-
-from local import emulator, snapshots
 
 
 def free_port() -> int:
@@ -38,11 +38,11 @@ def place(tmp_path: Path) -> Iterator[Place]:
         emulator_python=Place.from_environment().emulator_python,
     )
     yield place
-    emulator.abandon(place)
+    lifecycle.abandon(place)
 
 
 def started(place: Place) -> DynamoDBClient:
-    emulator.start(place)
+    lifecycle.start(place)
     client = Aws(place.aws_endpoint_url).dynamodb()
     if "table" not in client.list_tables()["TableNames"]:
         client.create_table(
@@ -75,10 +75,10 @@ def told(aws: Aws, stream: str) -> list[tuple[str, str, datetime]]:
 
 
 def kill(place: Place) -> None:
-    pid = emulator.daemon(place).pid()
+    pid = lifecycle.daemon(place).pid()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    assert wait_until(lambda: emulator.daemon(place).pid() is None, 90)
+    assert wait_until(lambda: lifecycle.daemon(place).pid() is None, 90)
 
 
 def test_a_clean_stop_keeps_everything_and_nothing_is_said(place: Place) -> None:
@@ -90,8 +90,8 @@ def test_a_clean_stop_keeps_everything_and_nothing_is_said(place: Place) -> None
     aws.s3().create_bucket(Bucket="bucket")
     aws.s3().put_object(Bucket="bucket", Key="k", Body=b"kept")
     # When it stops and starts
-    assert emulator.stop(place)
-    assert emulator.rolled_back(place) == ""
+    assert lifecycle.stop(place)
+    assert lifecycle.rolled_back(place) == ""
     # Then all is there
     assert keys(started(place)) == {"kept"}
     assert aws.sqs().receive_message(QueueUrl=url)["Messages"][0]["Body"] == "kept"
@@ -108,7 +108,7 @@ def test_a_killed_emulator_has_lost_nothing_and_that_is_said(place: Place) -> No
     url = aws.sqs().create_queue(QueueName="q")["QueueUrl"]
     put(client, "before")
     put(client, "removed")
-    assert emulator.save(place) == ""
+    assert lifecycle.save(place) == ""
     put(client, "after")
     client.update_item(
         TableName="table",
@@ -128,7 +128,7 @@ def test_a_killed_emulator_has_lost_nothing_and_that_is_said(place: Place) -> No
     ]
     kill(place)
     # When it is about to be started, then it is said that it ended so, and that nothing is lost by that
-    said = emulator.rolled_back(place)
+    said = lifecycle.rolled_back(place)
     assert "ended without saving" in said
     assert "everything is as it was at the last change" in said
     # And so it is, however often it is killed
@@ -144,25 +144,25 @@ def test_a_killed_emulator_has_lost_nothing_and_that_is_said(place: Place) -> No
     assert [each["Body"] for each in taken] == ["a", "b"]
     # And what is changed after that is kept by the next stop
     put(client, "last")
-    assert emulator.stop(place)
-    assert emulator.rolled_back(place) == ""
+    assert lifecycle.stop(place)
+    assert lifecycle.rolled_back(place) == ""
     assert keys(started(place)) == {"before", "after", "last"}
 
 
 def test_changes_that_cannot_be_noted_are_kept_from_the_next_snapshot_on(place: Place) -> None:
     # Given a journal that cannot be written any more
     client = started(place)
-    assert emulator.save(place) == ""
+    assert lifecycle.save(place) == ""
     root = place.state / "emulator"
     root.rename(root.with_name("away"))
     put(client, "first")
     root.write_text("no folder")
-    assert emulator.save(place) != ""
+    assert lifecycle.save(place) != ""
     put(client, "second")
     # When there is room again, and a snapshot is taken
     root.unlink()
     root.with_name("away").rename(root)
-    assert emulator.save(place) == ""
+    assert lifecycle.save(place) == ""
     put(client, "third")
     kill(place)
     # Then all is there
@@ -172,19 +172,19 @@ def test_changes_that_cannot_be_noted_are_kept_from_the_next_snapshot_on(place: 
 def test_changes_that_are_not_noted_are_a_problem_that_is_told_until_there_is_a_snapshot(place: Place) -> None:
     # Given an emulator whose files may not grow any more
     client = started(place)
-    assert emulator.save(place) == ""
-    assert "failed" not in emulator.saved(place)
-    pid = emulator.daemon(place).pid()
+    assert lifecycle.save(place) == ""
+    assert "failed" not in lifecycle.saved(place)
+    pid = lifecycle.daemon(place).pid()
     assert pid
     limits = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, limits[1]))
     # When something is changed, then that is done, and told
     put(client, "not noted")
-    assert "File too large" in emulator.saved(place)["failed"]
+    assert "File too large" in lifecycle.saved(place)["failed"]
     # And once they may, a snapshot has it, and all is well
     resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
-    assert emulator.save(place) == ""
-    assert "failed" not in emulator.saved(place)
+    assert lifecycle.save(place) == ""
+    assert "failed" not in lifecycle.saved(place)
     put(client, "noted")
     kill(place)
     assert keys(started(place)) == {"not noted", "noted"}
@@ -192,8 +192,8 @@ def test_changes_that_are_not_noted_are_a_problem_that_is_told_until_there_is_a_
 
 def test_snapshots_are_taken_in_between(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given an emulator that takes one every quarter of a second, instead of every minute
-    real = emulator.environment
-    monkeypatch.setattr(emulator, "environment", lambda place: real(place) | {"PUSHHUB_SNAPSHOT_SECONDS": "0.25"})
+    real = lifecycle.environment
+    monkeypatch.setattr(lifecycle, "environment", lambda place: real(place) | {"PUSHHUB_SNAPSHOT_SECONDS": "0.25"})
     client = started(place)
     put(client, "kept")
     put_at = time.time()
@@ -214,31 +214,31 @@ def test_an_emulator_that_is_killed_before_its_first_snapshot_has_lost_everythin
 ) -> None:
     started(place)
     kill(place)
-    assert "before it had saved anything" in emulator.rolled_back(place)
+    assert "before it had saved anything" in lifecycle.rolled_back(place)
 
 
 def test_a_state_that_cannot_be_saved_is_not_stopped_and_nothing_is_lost(place: Place) -> None:
     # Given an emulator that has saved once, and then cannot write any more
     client = started(place)
     put(client, "before")
-    assert emulator.save(place) == ""
+    assert lifecycle.save(place) == ""
     put(client, "after")
     root = place.state / "emulator"
     shutil.move(root, root.with_name("away"))
     root.write_text("no folder")
     # When it is stopped
     with pytest.raises(LocalError, match=r"was not stopped, because its state cannot be saved \(.*File exists.*\)"):
-        emulator.stop(place)
+        lifecycle.stop(place)
     # Then it runs on with all it has, works, and tells what is the matter
     put(client, "later")
     assert keys(client) == {"before", "after", "later"}
-    assert "File exists" in emulator.saved(place)["failed"]
-    assert "File exists" in emulator.save(place)
+    assert "File exists" in lifecycle.saved(place)["failed"]
+    assert "File exists" in lifecycle.save(place)
     # And when there is room again, it stops and keeps everything
     root.unlink()
     shutil.move(root.with_name("away"), root)
-    assert emulator.stop(place)
-    assert emulator.rolled_back(place) == ""
+    assert lifecycle.stop(place)
+    assert lifecycle.rolled_back(place) == ""
     assert keys(started(place)) == {"before", "after", "later"}
 
 
@@ -246,15 +246,15 @@ def test_a_damaged_snapshot_is_left_out_and_that_is_said(place: Place) -> None:
     # Given two snapshots, the newer of which is damaged on the disk
     client = started(place)
     put(client, "older")
-    assert emulator.save(place) == ""
+    assert lifecycle.save(place) == ""
     put(client, "newer")
-    assert emulator.stop(place)
+    assert lifecycle.stop(place)
     newest = snapshots.newest(place.state / "emulator")
     assert newest is not None
     with (newest.folder / "dynamodb.json").open("r+b") as file:
         file.truncate(100)
     # When it is started
-    said = emulator.rolled_back(place)
+    said = lifecycle.rolled_back(place)
     # Then it goes back to the one before, and what changed since is made again
     assert "damaged" in said
     assert "everything is as it was at the last change" in said
@@ -264,17 +264,17 @@ def test_a_damaged_snapshot_is_left_out_and_that_is_said(place: Place) -> None:
 def test_a_state_of_which_nothing_is_whole_is_not_replaced_by_an_empty_one(place: Place) -> None:
     # Given a snapshot that is damaged, and no other
     started(place)
-    assert emulator.stop(place)
+    assert lifecycle.stop(place)
     for file in (place.state / "emulator").glob("snapshot-*/dynamodb.json"):
         file.write_bytes(b"")
     # When the emulator is about to be started, then the person has to decide
     with pytest.raises(LocalError, match="damaged: 'make clean' starts anew"):
-        emulator.rolled_back(place)
+        lifecycle.rolled_back(place)
 
 
 def test_an_object_that_could_not_be_written_is_a_failure(place: Place) -> None:
     # Given a bucket whose folder is not one any more, as on a broken disk
-    emulator.start(place)
+    lifecycle.start(place)
     s3 = Aws(place.aws_endpoint_url).s3()
     s3.create_bucket(Bucket="bucket")
     (folder,) = (place.state / "s3").glob("*/bucket")

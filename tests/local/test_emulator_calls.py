@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from local.emulator_calls import TOKEN, let_calls_of_backlogs_give_way
+from local.emulator.calls import TOKEN, let_calls_of_backlogs_give_way
 
 WRITE, SEND, POLL = "DynamoDB_20120810.PutItem", "AmazonSQS.SendMessageBatch", "AmazonSQS.ReceiveMessage"
 

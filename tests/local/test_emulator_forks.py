@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 import requests
 from local.aws import Aws
-from local.emulator_calls import TOKEN
-from local.emulator_turns import NICENESS
+from local.emulator import lifecycle
+from local.emulator.calls import TOKEN
+from local.emulator.turns import NICENESS
 from local.place import Place
 from local.processes import wait_until
 from tests.local.iam_roles import make_role
 
-from local import emulator, stack
+from local import stack
 
 HANDLER = """
 import sys
@@ -58,7 +59,7 @@ def handler(event, context):
 
 @pytest.fixture
 def aws(place: Place) -> Aws:
-    emulator.start(place)
+    lifecycle.start(place)
     return Aws(place.aws_endpoint_url)
 
 
@@ -134,8 +135,8 @@ def test_after_the_next_start_the_first_environment_finds_what_was_imported_befo
     until(aws, "again", found=True)
     assert wait_until((place.builds / "imports" / "none").exists, 60)
     # When the emulator is stopped and started
-    assert emulator.stop(place)
-    emulator.start(place)
+    assert lifecycle.stop(place)
+    lifecycle.start(place)
     # Then its first run finds that
     told = run(aws, "again")
     assert told["found"]
@@ -173,7 +174,7 @@ def test_what_starts_a_thread_when_imported_is_never_forked_from(aws: Aws, place
     function(aws, "threaded", layers=[layer["LayerVersionArn"]])
     assert run(aws, "threaded")["name"] == "threaded"
     # Then its environments come to be started by the emulator itself
-    emulator_pid = emulator.daemon(place).pid()
+    emulator_pid = lifecycle.daemon(place).pid()
     told = until(aws, "threaded", parent=emulator_pid)
     assert not told["found"]
     assert anew(aws, "threaded")["parent"] == emulator_pid
@@ -266,7 +267,7 @@ def test_nothing_is_left_of_an_emulator_that_is_killed(aws: Aws, place: Place) -
     function(aws, "left")
     told = until(aws, "left", found=True)
     # When the emulator alone is killed
-    pid = emulator.daemon(place).pid()
+    pid = lifecycle.daemon(place).pid()
     assert pid
     os.kill(pid, signal.SIGKILL)
     # Then the environment and its parent end by themselves

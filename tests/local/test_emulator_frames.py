@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-from local.emulator_frames import FRAME_LIMIT, WAITING_LIMIT, Frames, SpacedTurns
+from local.emulator.frames import FRAME_LIMIT, WAITING_LIMIT, Frames, SpacedTurns
 
 
 def ack(number: int) -> str:

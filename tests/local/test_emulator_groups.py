@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.emulator_groups import LEFT_S, MANY, For, in_turn
+from local.emulator.groups import LEFT_S, MANY, For, in_turn
 
 NOW = 1_000_000.0
 

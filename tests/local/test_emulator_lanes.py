@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.emulator_lanes import RETRY_S, Batch, Lanes
+from local.emulator.lanes import RETRY_S, Batch, Lanes
 
 
 def record(key: str, number: int = 0) -> dict[str, Any]:

@@ -8,11 +8,10 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 from local.aws import Aws
+from local.emulator import lifecycle
 from local.place import Place
 from local.processes import wait_until
 from tests.local.iam_roles import make_role
-
-from local import emulator
 
 MESSAGES = 600
 
@@ -28,7 +27,7 @@ def handler(event, context):
 
 def test_a_message_is_handed_out_once_to_runs_and_callers_that_ask_at_the_same_time(place: Place) -> None:
     # Given a queue with messages, and a function that is run for them
-    emulator.start(place)
+    lifecycle.start(place)
     aws = Aws(place.aws_endpoint_url)
     seen = place.home / "seen"
     code = io.BytesIO()

@@ -12,9 +12,9 @@ from typing import Any
 import boto3
 import pytest
 from local.aws import Aws
+from local.iam.roles import notes_of
 from local.place import Place
 from local.processes import wait_until
-from local.roles import notes_of
 from tests.local.iam_roles import grant, make_role
 
 HANDLER = """

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from local.emulator_turns import BACKLOG, LATELY_S, MANY, Owners, Turns
+from local.emulator.turns import BACKLOG, LATELY_S, MANY, Owners, Turns
 
 
 class Worker:

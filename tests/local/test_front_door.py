@@ -15,10 +15,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from aiohttp import web
+from local.front_door import http_door
 from local.place import HOST, REPOSITORY
 from tests.local.upstream import Upstream, exchange, serving
-
-from local import front_door
 
 STAGE = "/_aws/execute-api/feed0001/$default"
 
@@ -28,7 +27,7 @@ def through(upstream: Upstream, talk: Callable[[int], Awaitable[bytes]]) -> byte
 
     async def run() -> bytes:
         async with serving(upstream):
-            runner = front_door.runner(upstream.url + STAGE)
+            runner = http_door.runner(upstream.url + STAGE)
             await runner.setup()
             try:
                 site = web.TCPSite(runner, HOST, 0)
@@ -241,7 +240,7 @@ def test_an_upstream_that_is_gone_is_a_500() -> None:
 
 def test_a_body_over_api_gateways_limit_is_refused_before_lambdas_is_asked_for() -> None:
     # Given bodies at API Gateway's limit and a byte over it
-    limit = front_door.REQUEST_LIMIT
+    limit = http_door.REQUEST_LIMIT
     upstream = Upstream()
     # When they are sent
     at, over = send(upstream, request(body=b"a" * limit)), send(upstream, request(body=b"a" * (limit + 1)))
@@ -358,7 +357,7 @@ def test_when_told_to_stop_it_finishes_what_is_under_way() -> None:
             probe.bind((HOST, 0))
             port = probe.getsockname()[1]
         async with serving(upstream):
-            command = [sys.executable, "-m", "local.front_door", str(port), upstream.url + STAGE]
+            command = [sys.executable, "-m", "local.front_door.http_door", str(port), upstream.url + STAGE]
             process = await asyncio.create_subprocess_exec(*command, cwd=REPOSITORY, stderr=subprocess.DEVNULL)
             await opened(port)
             under_way = asyncio.create_task(exchange(port, request().replace(b"Connection: close\r\n", b"")))
@@ -389,7 +388,7 @@ async def opened(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "at_once"), [(b"/x", front_door.REQUESTS_AT_ONCE), (b"/console/1/app.js", front_door.FILES_AT_ONCE)]
+    ("path", "at_once"), [(b"/x", http_door.REQUESTS_AT_ONCE), (b"/console/1/app.js", http_door.FILES_AT_ONCE)]
 )
 def test_a_burst_waits_its_turn_and_all_of_it_is_answered(path: bytes, at_once: int) -> None:
     """The emulator would start a process for each of them at once."""
@@ -410,7 +409,7 @@ def test_a_burst_waits_its_turn_and_all_of_it_is_answered(path: bytes, at_once: 
         behind = web.AppRunner(app)
         await behind.setup()
         await web.TCPSite(behind, HOST, 0).start()
-        runner = front_door.runner(f"http://{HOST}:{behind.addresses[0][1]}" + STAGE)
+        runner = http_door.runner(f"http://{HOST}:{behind.addresses[0][1]}" + STAGE)
         await runner.setup()
         try:
             await web.TCPSite(runner, HOST, 0).start()
@@ -443,7 +442,7 @@ def test_long_polls_of_one_project_do_not_hold_up_those_of_another() -> None:
         behind = web.AppRunner(app, shutdown_timeout=1)
         await behind.setup()
         await web.TCPSite(behind, HOST, 0).start()
-        runner = front_door.runner(f"http://{HOST}:{behind.addresses[0][1]}" + STAGE)
+        runner = http_door.runner(f"http://{HOST}:{behind.addresses[0][1]}" + STAGE)
         await runner.setup()
         try:
             await web.TCPSite(runner, HOST, 0).start()
@@ -451,11 +450,11 @@ def test_long_polls_of_one_project_do_not_hold_up_those_of_another() -> None:
             # Given one project that waits for messages with many requests at once
             path = b"/3/projects/%s/queues/q/reservations"
             greedy = [asyncio.create_task(exchange(port, request(path % b"greedy"))) for _ in range(30)]
-            while len(asked) < front_door.LONG_POLLS_OF_A_PROJECT:
+            while len(asked) < http_door.LONG_POLLS_OF_A_PROJECT:
                 await asyncio.sleep(0.01)
             # When another one asks, then it is answered while they wait
             answer = await asyncio.wait_for(exchange(port, request(path % b"other")), 90)
-            assert asked.count("greedy") == front_door.LONG_POLLS_OF_A_PROJECT
+            assert asked.count("greedy") == http_door.LONG_POLLS_OF_A_PROJECT
             ended.set()
             assert all(b" 200 " in each for each in await asyncio.gather(*greedy))
             return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from local.iam import Context, Need, Policies, Right, UnknownPolicy, matches_arn
+from local.iam.policies import Context, Need, Policies, Right, UnknownPolicy, matches_arn
 
 TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/Books"
 

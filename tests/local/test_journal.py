@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from local.journal import Journal, changes, forget, last_change
+from local.state.journal import Journal, changes, forget, last_change
 
 
 def test_what_was_noted_since_a_snapshot_is_read_in_order(tmp_path: Path) -> None:

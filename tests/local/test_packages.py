@@ -8,8 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from local.deploy.packages import build_function, build_layer, forget_old
 from local.errors import LocalError
-from local.packages import build_function, build_layer, forget_old
 
 PYTHON = Path(sys.executable)
 TAG = sys.implementation.cache_tag

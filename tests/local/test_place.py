@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from local.deployer import parameters
+from local.deploy.deployer import parameters
 from local.errors import LocalError
 from local.place import REPOSITORY, Place
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from local.front_door import http_door
 from local.place import HOST
-from local.room import FLOOR_BYTES, LOOK_AGAIN_S, Room, adds
+from local.state import snapshots
+from local.state.disk_space import FLOOR_BYTES, LOOK_AGAIN_S, Room, adds
 from tests.local.upstream import Upstream, exchange, serving
-
-from local import front_door, snapshots
 
 
 class Disk:
@@ -32,7 +32,7 @@ def answer(disk: Disk, state: Path, *requests: tuple[str, str]) -> list[tuple[in
     async def run() -> list[bytes]:
         upstream = Upstream()
         async with serving(upstream):
-            runner = front_door.runner(upstream.url, room=disk.room(state))
+            runner = http_door.runner(upstream.url, room=disk.room(state))
             await runner.setup()
             try:
                 await web.TCPSite(runner, HOST, 0).start()

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
+from local.front_door.websocket_door import IDLE_S
 from local.place import REPOSITORY
-from local.sam_local import ROUTES, Connection, invocation_template
-from local.sam_seed import PING_S, _plain, listen
-from local.websocket_door import IDLE_S
+from local.sam_local.__main__ import ROUTES, Connection, invocation_template
+from local.sam_local.seed import PING_S, _plain, listen
 from tests.template.cloudformation import parameter, source
 
 BUILT: dict[str, dict[str, Any]] = {

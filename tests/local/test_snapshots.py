@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from local import snapshots
+from local.state import snapshots
 
 FIRST = [("tables.json", b"first tables"), ("queues.json", b"first queues")]
 SECOND = [("tables.json", b"second tables"), ("queues.json", b"second queues")]

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from local.deploy import template
 from local.errors import LocalError
 from local.place import REPOSITORY
-
-from local import template
 
 SMALL = """
 Transform: AWS::Serverless-2016-10-31

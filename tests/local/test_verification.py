@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError
 from local.aws import Aws
-from local.deployer import missing
+from local.deploy.deployer import missing
 
 RESOURCES: dict[str, dict[str, Any]] = {
     "Greet": {"Type": "AWS::Lambda::Function"},

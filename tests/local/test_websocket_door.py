@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 import websockets
 from aiohttp import WSMsgType, web
-from local.front_door import runner
-from local.websocket_door import FRAME_LIMIT, WebSocketDoor
+from local.front_door.http_door import runner
+from local.front_door.websocket_door import FRAME_LIMIT, WebSocketDoor
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from yarl import URL

@@ -15,11 +15,12 @@ from typing import Any
 
 import requests
 from local.aws import Aws, ClientArguments
+from local.iam import roles
 from local.place import HOST, REPOSITORY, Place
 from local.projects import Credentials
 from local.stack import Description
 
-from local import projects, roles, stack
+from local import projects, stack
 
 __all__ = ["RunningStack", "free_port", "prepared"]
 

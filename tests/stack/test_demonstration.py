@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from local.__main__ import demonstration_project
+from local.demo import demonstration
 from tests.stack.running import RunningStack
-
-from local import demonstration
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 

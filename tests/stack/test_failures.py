@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from local.aws import Aws
+from local.deploy import deployer
+from local.emulator import lifecycle
 from local.errors import LocalError
 from local.place import Place
 from local.processes import wait_until
 from tests.stack.running import RunningStack, free_port
 
-from local import deployer, emulator
 from local import stack as local_stack
 
 pytestmark = pytest.mark.stack
@@ -61,14 +62,14 @@ def test_what_the_emulator_cannot_make_fails_the_deployment(tmp_path: Path) -> N
         with pytest.raises(LocalError, match="the deployment failed.*" + reason) as raised:
             local_stack.up(place, lambda _: None)
         assert "\n" not in str(raised.value)
-        assert emulator.daemon(place).pid() is None
+        assert lifecycle.daemon(place).pid() is None
     # And when the template is fixed, it can be deployed
     place.template.write_text(TEMPLATE % "{Type: 'AWS::SQS::Queue'}")
-    emulator.start(place)
+    lifecycle.start(place)
     try:
         assert deployer.deploy(place, Aws(place.aws_endpoint_url), lambda _: None)
     finally:
-        emulator.stop(place)
+        lifecycle.stop(place)
 
 
 def test_changed_code_is_deployed_over_the_running_stack_and_waits_only_so_long(
@@ -94,7 +95,7 @@ def test_changed_code_is_deployed_over_the_running_stack_and_waits_only_so_long(
         assert running.call("POST", "/queues/kept/messages", json={}).status_code == 299
         assert [queue["name"] for queue in running.call("GET", "/queues").json()["queues"]] == ["kept"]
         # When it is stopped while the one that takes long has a message, and started again
-        monkeypatch.setattr(emulator, "DRAIN_SECONDS", 1.0)
+        monkeypatch.setattr(lifecycle, "DRAIN_SECONDS", 1.0)
         sqs, url = running.aws.sqs(), running.outputs["ErrorsQueueUrl"]
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "3600"})
         sqs.send_message(QueueUrl=url, MessageBody="work")

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from local.deployer import STACK
+from local.deploy.deployer import STACK
 from local.place import REGION, REPOSITORY
 from tests.stack.endpoints import Recorder
 from tests.stack.project import ProjectClient

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 import requests
+from local.emulator import lifecycle
 from local.errors import LocalError
 from local.processes import wait_until
 from tests.hostile import Peer
@@ -28,7 +29,6 @@ from tests.stack.running import RunningStack, free_port
 from tests.stack.test_hub import Shop
 from websockets.sync.client import connect
 
-from local import emulator
 from local import stack as local_stack
 
 pytestmark = pytest.mark.stack
@@ -238,15 +238,15 @@ def test_a_killed_emulator_has_lost_nothing_that_was_accepted_and_delivers_it(st
     posted = [f"kept {number}" for number in range(5)]
     project.post("waits", *posted)
     project.post("pulled", "kept")
-    assert emulator.save(stack.place) == ""
+    assert lifecycle.save(stack.place) == ""
     project.post("pulled", "accepted after that")
     later = [f"later {number}" for number in range(5)]
     project.post("waits", *later)
     # When the emulator is killed
-    pid = emulator.daemon(stack.place).pid()
+    pid = lifecycle.daemon(stack.place).pid()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    assert wait_until(lambda: emulator.daemon(stack.place).pid() is None, 60)
+    assert wait_until(lambda: lifecycle.daemon(stack.place).pid() is None, 60)
     # Then a client that calls meanwhile gets a 500 in JSON
     answer = stack.call("GET", "/queues")
     assert (answer.status_code, answer.json()["msg"]) == (500, "Internal Server Error")

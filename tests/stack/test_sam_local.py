@@ -20,14 +20,15 @@ from typing import Any, Self
 
 import pytest
 import requests
-from local.clients import Hub
+from local.demo.clients import Hub
 from local.place import HOST, REPOSITORY
-from local.sam_seed import EXAMPLES, Seeded, seeded
+from local.sam_local import __main__ as sam_local
+from local.sam_local.seed import EXAMPLES, Seeded, seeded
 from tests.stack.delivery_report import records_of
 from tests.stack.project import until
 from tests.stack.running import RunningStack
 
-from local import hold, sam_local
+from local import hold
 from local import stack as local_stack
 from pushhub.hub.model.object_ids import to_object_id
 

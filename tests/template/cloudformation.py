@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from local import template
+from local.deploy import template
 
 __all__ = [
     "ROOT",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
+from local.deploy import deployer
 from local.place import Place
 from tests.template.cloudformation import ROOT, source
-
-from local import deployer
 
 PAGES = [
     *ROOT.glob("*.md"),
@@ -47,5 +46,5 @@ def test_every_target_of_make_in_the_first_steps_exists() -> None:
 
 def test_the_settings_that_are_others_on_one_machine_are_named() -> None:
     text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
-    [told] = re.findall(r"others there \(`local/deployer.py`\): ([^.]*)\.", text)
+    [told] = re.findall(r"others there \(`local/deploy/deployer.py`\): ([^.]*)\.", text)
     assert re.findall(r"`(\w+)`", told) == [*deployer.settings(Place.from_environment({}))]

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from local.deployer import WEBSOCKET_API
+from local.deploy.deployer import WEBSOCKET_API
 from tests.template.cloudformation import ROOT, Resource, called_by, deployed, of_type, resources, source
 
 from pushhub.engine.attempts.job import LONGEST_ATTEMPT_MS

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from local.deploy import template
 from tests.template.cloudformation import deployed, of_type, parameter, references, source, whole
-
-from local import template
 
 GRADUAL = ("Ingest", "Control", "Push")
 HOW = "Canary10Percent5Minutes"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from local.iam import Context, Need
+from local.iam.policies import Context, Need
 from simulation.roles import PLACE, roles
 from tests.template.cloudformation import (
     Resource,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from local.deploy import template
 from tests.template.cloudformation import ROOT, references
-
-from local import template
 
 FILES = ["template.yaml", *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "stacks").glob("*.yaml")))]
 OF_SAM = ("FunctionRole", "FunctionAliaslive")

@@ -1,96 +1,60 @@
 """The emulator's process: MiniStack, stopped so that nothing under way is lost.
 
-Run by :mod:`local.emulator` under the emulator's own interpreter (``python -P local/emulator_process.py``), which has
-neither this package nor its dependencies. It makes up for differences between MiniStack 1.5.33 and AWS that would lose
+Run by :mod:`local.emulator.lifecycle` under the emulator's own interpreter, which has neither this package nor its
+dependencies (:mod:`local.apart`). It makes up for differences between MiniStack 1.5.33 and AWS that would lose
 or delay accepted messages, and for some that clients would notice:
 
 * MiniStack saves its state service by service when it stops, and goes on without what it could not save. Here a
-  snapshot of all services is taken each minute and at the end, whole or not at all (:mod:`local.emulator_snapshots`),
-  what changes between two is noted before it is answered (:mod:`local.emulator_journal`), and what cannot be saved is
-  not stopped.
+  snapshot of all services is taken each minute and at the end, whole or not at all
+  (:mod:`local.state.memory_snapshots`), what changes between two is noted before it is answered
+  (:mod:`local.state.memory_journal`), and what cannot be saved is not stopped.
 * MiniStack saves how far each mapping has read a DynamoDB stream, but not the stream: after a restart records not yet
   read are gone, and as many new ones are skipped as had been read before. Here streams are saved with their tables.
 * MiniStack stops while functions run, and their SQS messages stay invisible for the rest of their visibility timeout.
   Here ``POST /_pushhub/stop`` hands no more work to functions, waits ``PUSHHUB_DRAIN_SECONDS`` at most for those under
   way, gives the messages of the others back to their queues, and saves; then it may be ended.
 * MiniStack answers that an object is stored in S3 when it could not be written to the disk. Here that is a failure.
-* MiniStack hands out a queue's messages in their order. AWS has fair queues: :mod:`local.emulator_groups`.
+* MiniStack hands out a queue's messages in their order. AWS has fair queues: :mod:`local.emulator.groups`.
 * MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub
   answers browsers itself.
 * MiniStack hands work to functions from one thread that waits for them, and a message that a request takes meanwhile a
-  second time: :mod:`local.emulator_sources`.
+  second time: :mod:`local.emulator.sources`.
 * MiniStack reads a WebSocket client's next frame when the function is through with the one before:
-  :mod:`local.emulator_frames`.
-* MiniStack is served by hypercorn, which takes as much CPU as all of its own work: :mod:`local.emulator_server`.
+  :mod:`local.emulator.frames`.
+* MiniStack is served by hypercorn, which takes as much CPU as all of its own work: :mod:`local.emulator.server`.
 * MiniStack starts an interpreter for each process of a function, and waits for log lines that do not come after each
-  run: :mod:`local.emulator_functions`.
+  run: :mod:`local.emulator.functions`.
 * MiniStack answers calls one after the other, so one project's would stand behind another's backlog:
-  :mod:`local.emulator_calls`.
+  :mod:`local.emulator.calls`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import logging
 import os
-import sys
 import threading
 import time
 import warnings
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ministack import app  # type: ignore[import-not-found]
 from ministack.core import persistence  # type: ignore[import-not-found]
 from ministack.services import dynamodb, eventbridge, s3  # type: ignore[import-not-found]
 
-if TYPE_CHECKING:
-    from local.emulator_calls import let_calls_of_backlogs_give_way
-    from local.emulator_frames import Frames, SpacedTurns
-    from local.emulator_functions import run_functions, runs_in_progress
-    from local.emulator_journal import keep_journal
-    from local.emulator_server import serve_by_uvicorn
-    from local.emulator_shortcuts import take_shortcuts
-    from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
-    from local.emulator_sources import Queues, Source, take_over
-    from local.emulator_turns import OWNERS
-    from local.journal import SYNC_S, Journal
-else:
-
-    def _sibling(name: str):  # noqa: ANN202
-        """A module beside this one.
-
-        The folder is not on the path, because its names would hide those of other packages.
-        """
-        spec = importlib.util.spec_from_file_location(f"pushhub_{name}", Path(__file__).with_name(f"{name}.py"))
-        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    _sibling("snapshots")
-    _journal = _sibling("journal")
-    Journal, SYNC_S = _journal.Journal, _journal.SYNC_S
-    OWNERS = _sibling("emulator_turns").OWNERS
-    keep_journal = _sibling("emulator_journal").keep_journal
-    let_calls_of_backlogs_give_way = _sibling("emulator_calls").let_calls_of_backlogs_give_way
-    _frames = _sibling("emulator_frames")
-    Frames, SpacedTurns = _frames.Frames, _frames.SpacedTurns
-    _snapshots = _sibling("emulator_snapshots")
-    EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
-    _sibling("emulator_lanes")
-    _sibling("emulator_groups")
-    # It has the modules with IAM's rules beside it loaded.
-    _sibling("function_rights")
-    _sibling("emulator_roles")
-    _sources = _sibling("emulator_sources")
-    Queues, Source, take_over = _sources.Queues, _sources.Source, _sources.take_over
-    _functions = _sibling("emulator_functions")
-    run_functions, runs_in_progress = _functions.run_functions, _functions.runs_in_progress
-    serve_by_uvicorn = _sibling("emulator_server").serve_by_uvicorn
-    take_shortcuts = _sibling("emulator_shortcuts").take_shortcuts
+from ..state.journal import SYNC_S, Journal
+from ..state.memory_journal import keep_journal
+from ..state.memory_snapshots import EVERY_S, NotSaved, Snapshots
+from .calls import let_calls_of_backlogs_give_way
+from .frames import Frames, SpacedTurns
+from .functions import run_functions, runs_in_progress
+from .server import serve_by_uvicorn
+from .shortcuts import take_shortcuts
+from .sources import Queues, Source, take_over
+from .turns import OWNERS
 
 STREAMS = "pushhub_streams"
 """Key of the streams in DynamoDB's saved state."""
@@ -284,7 +248,3 @@ def main() -> None:
     # Each snapshot is a fork of a process with threads, on purpose; the child uses none of what they hold.
     warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork", category=DeprecationWarning)
     app.main()
-
-
-if __name__ == "__main__":
-    main()

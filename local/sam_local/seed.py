@@ -21,10 +21,10 @@ import aiohttp
 
 from local import hold, projects
 from local.aws import Aws
-from local.clients import Client, Hub, Store, Tenant, serve
+from local.demo.clients import Client, Hub, Store, Tenant, serve
+from local.demo.shop import KEY, ORDER, Shop
 from local.errors import LocalError, Say
 from local.place import REGION, REPOSITORY, Place
-from local.shop import KEY, ORDER, Shop
 from local.stack import Description
 from pushhub.cloud.clock import SystemClock
 from pushhub.hub.model.object_ids import from_object_id

@@ -1,7 +1,7 @@
 """A function's process makes only the calls that the function's role grants. Standard library only.
 
 On AWS the services ask IAM about each call. The emulator answers whoever asks, so the process itself asks here, by the
-policies that the emulator has deployed (:mod:`local.emulator_roles`), before a call leaves it. The function notices
+policies that the emulator has deployed (:mod:`local.iam.emulator_roles`), before a call leaves it. The function notices
 nothing but the refusal, which is AWS's own.
 
 What was refused is a line of JSON in the file ``refused`` of a folder, which is never emptied while the stack runs;
@@ -15,33 +15,11 @@ import importlib.util
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from local.iam import Need, Policies, Right
-    from local.iam_calls import AccountPlace, needs, needs_of_answer, refusal
-else:
-
-    def _sibling(name: str):  # noqa: ANN202
-        """A module beside this one; the folder is not on the path, because its names would hide those of others."""
-        known = f"pushhub_{name}"
-        if known not in sys.modules:
-            spec = importlib.util.spec_from_file_location(known, Path(__file__).with_name(f"{name}.py"))
-            sys.modules[known] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(sys.modules[known])
-        return sys.modules[known]
-
-    Policies = _sibling("iam").Policies
-    _calls = _sibling("iam_calls")
-    AccountPlace, needs, needs_of_answer, refusal = (
-        _calls.AccountPlace,
-        _calls.needs,
-        _calls.needs_of_answer,
-        _calls.refusal,
-    )
+from .calls import AccountPlace, needs, needs_of_answer, refusal
+from .policies import Need, Policies, Right
 
 REFUSED, USED = "refused", "used"
 """Files of the folder of notes."""

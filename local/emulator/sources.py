@@ -4,7 +4,7 @@ MiniStack has one thread that looks at every mapping in turn, runs functions for
 nothing else, and sleeps 50 ms where it found nothing; what it hands out to functions, requests on the loop hand out
 too. On AWS mappings know nothing of each other, and a message is handed out once. Here queues and streams have a task
 each, which asks the services as a client does and sleeps until there is work. Messages are handed out fairly
-(:mod:`local.emulator_groups`), and batches of a stream are run as AWS runs them (:mod:`local.emulator_lanes`): so many
+(:mod:`local.emulator.groups`), and batches of a stream are run as AWS runs them (:mod:`local.emulator.lanes`): so many
 side by side as ``ParallelizationFactor`` says, apart by partition key, and after ``MaximumBatchingWindowInSeconds``.
 """
 
@@ -13,31 +13,20 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from ministack.services import dynamodb, lambda_svc, sqs  # type: ignore[import-not-found]
 
-if TYPE_CHECKING:
-    from local.emulator_groups import SPARE_RUNS, TAKEN_FOR, For, in_turn, owner
-    from local.emulator_journal import at_once
-    from local.emulator_lanes import Batch, Lanes
-    from local.emulator_roles import may_read
-    from local.emulator_turns import OWNERS
-else:
-    # Put there by the emulator's process, which has no package "local".
-    _groups, _lanes = sys.modules["pushhub_emulator_groups"], sys.modules["pushhub_emulator_lanes"]
-    SPARE_RUNS, TAKEN_FOR, For = _groups.SPARE_RUNS, _groups.TAKEN_FOR, _groups.For
-    in_turn, owner = _groups.in_turn, _groups.owner
-    at_once = sys.modules["pushhub_emulator_journal"].at_once
-    Batch, Lanes = _lanes.Batch, _lanes.Lanes
-    may_read = sys.modules["pushhub_emulator_roles"].may_read
-    OWNERS = sys.modules["pushhub_emulator_turns"].OWNERS
+from ..iam.emulator_roles import may_read
+from ..state.memory_journal import at_once
+from .groups import SPARE_RUNS, TAKEN_FOR, For, in_turn, owner
+from .lanes import Batch, Lanes
+from .turns import OWNERS
 
 WINDOW_S = 2.0
 """The longest batching window here: who looks for a record on a machine of their own does not wait a minute."""

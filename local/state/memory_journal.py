@@ -8,21 +8,15 @@ once. Tables, queues and functions themselves are in the snapshot that follows a
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Coroutine, Iterable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ministack.core import responses  # type: ignore[import-not-found]
 from ministack.services import dynamodb, sqs  # type: ignore[import-not-found]
 
-if TYPE_CHECKING:
-    from local.journal import Change, Journal
-else:
-    # Put there by the emulator's process, which has no package "local".
-    _journal = sys.modules["pushhub_journal"]
-    Change, Journal = _journal.Change, _journal.Journal
+from .journal import Change, Journal
 
 TABLES = "DynamoDB_20120810."
 QUEUES = "AmazonSQS."

@@ -36,7 +36,7 @@ class Snapshot:
         taken_at: Seconds since the epoch.
         final: Whether it was taken when the emulator stopped, after its work was done.
         size: Bytes of its files.
-        journal: Number of the journal's first file with changes that came after it (:mod:`local.journal`).
+        journal: Number of the journal's first file with changes that came after it (:mod:`local.state.journal`).
     """
 
     folder: Path

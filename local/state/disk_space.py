@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from local import snapshots
+from local.state import snapshots
 
 FLOOR_BYTES = 64_000_000
 """Free space that is always left for logs, and for what grows while a snapshot is written."""

@@ -1,29 +1,22 @@
 """The roles of functions, as the emulator has deployed them. Runs in the emulator's process.
 
-MiniStack keeps a role's policies and does not ask them. A function's process does (:mod:`local.function_rights`), and
-here the mappings of queues and streams do, which read with the function's role.
+MiniStack keeps a role's policies and does not ask them. A function's process does (:mod:`local.iam.function_rights`),
+and here the mappings of queues and streams do, which read with the function's role.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ministack.services import iam  # type: ignore[import-not-found]
 
-if TYPE_CHECKING:
-    from local.function_rights import Notes
-    from local.iam import Policies
-    from local.iam_calls import needs_of_mapping
-else:
-    # Put there by the emulator's process, which has no package "local".
-    Notes = sys.modules["pushhub_function_rights"].Notes
-    Policies = sys.modules["pushhub_iam"].Policies
-    needs_of_mapping = sys.modules["pushhub_iam_calls"].needs_of_mapping
+from .calls import needs_of_mapping
+from .function_rights import Notes
+from .policies import Policies
 
 NOTES = os.environ.get("PUSHHUB_RIGHTS", "")
 """The folder in which is noted what was refused, and what was used."""

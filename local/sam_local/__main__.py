@@ -2,8 +2,8 @@
 
 ``sam local`` runs what ``sam build`` built in a container, but knows neither the names of the stack's tables and queues
 nor a way to its loopback address. So this seeds the stack with work that waits for each function
-(:mod:`local.sam_seed`), writes a template with the settings of the deployed functions and an event for each piece of
-work, and hands connections from containers on to the emulator until Ctrl-C. ``python -m local.sam_local look`` tells
+(:mod:`local.sam_local.seed`), writes a template with the settings of the deployed functions and an event for each piece
+of work, and hands connections from containers on to the emulator until Ctrl-C. ``python -m local.sam_local look`` tells
 what has become of the work.
 """
 
@@ -20,13 +20,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from local import stack, template
+from local import stack
 from local.__main__ import say, status_of
 from local.aws import Aws
-from local.clients import Hub, Store
+from local.demo.clients import Hub, Store
+from local.deploy import template
 from local.errors import LocalError, Say
 from local.place import HOST, REPOSITORY, Place
-from local.sam_seed import Seeded, queue_of, seeded
+from local.sam_local.seed import Seeded, queue_of, seeded
 from local.stack import Description
 from pushhub.hub.model.object_ids import to_object_id
 

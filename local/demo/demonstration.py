@@ -19,10 +19,10 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from local.clients import Client, Hub, Store, Tenant, serve
+from local.demo.clients import Client, Hub, Store, Tenant, serve
+from local.demo.shop import KEY, ORDER, SERVICES, Shop
 from local.errors import LocalError, Say
 from local.place import HOST, REPOSITORY
-from local.shop import KEY, ORDER, SERVICES, Shop
 from local.stack import Description
 
 MESSAGES = REPOSITORY / "events" / "messages.jsonl"

@@ -4,7 +4,7 @@ MiniStack saves one service after the other, and only when it stops: after a cra
 disk it keeps the files of some services and loses others. Here a snapshot is a fork: the child has the memory of all
 services as it was in one moment, between two requests (MiniStack answers DynamoDB, SQS and S3 on one thread, which is
 the one that forks), and writes it down while the parent goes on. What changes between two snapshots is in a journal
-(:mod:`local.journal`).
+(:mod:`local.state.journal`).
 """
 
 from __future__ import annotations
@@ -18,25 +18,19 @@ import logging
 import os
 import select
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ministack import app  # type: ignore[import-not-found]
 from ministack.core import persistence  # type: ignore[import-not-found]
 from ministack.services import lambda_svc  # type: ignore[import-not-found]
 
-if TYPE_CHECKING:
-    from local import journal, snapshots
-    from local.emulator_journal import make_again
-else:
-    # Put there by the emulator's process, which has no package "local".
-    journal, snapshots = sys.modules["pushhub_journal"], sys.modules["pushhub_snapshots"]
-    make_again = sys.modules["pushhub_emulator_journal"].make_again
+from . import journal, snapshots
+from .memory_journal import make_again
 
 EVERY_S = 60.0
 """How long after a snapshot the next one is taken."""

@@ -6,7 +6,7 @@ of frames then stand in the socket, and behind them the answers to pings and the
 read as soon as they come, and acknowledgements that have gathered meanwhile are handed on in one frame: the hub takes
 many, a line each.
 
-Nothing here knows MiniStack; :mod:`local.emulator_process` has its connections read by these.
+Nothing here knows MiniStack; :mod:`local.emulator.process` has its connections read by these.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ On AWS, fair queues hand out those of a group that has many in flight after thos
 free. Here runs are few, as each is a process. So messages of owners with the fewest in flight come first, some runs are
 kept for owners with none in flight, and a run that asks for further messages itself gets none of theirs.
 
-Nothing here knows MiniStack; :mod:`local.emulator_process` has its queues ask.
+Nothing here knows MiniStack; :mod:`local.emulator.process` has its queues ask.
 """
 
 from __future__ import annotations

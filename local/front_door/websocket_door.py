@@ -29,7 +29,7 @@ import aiohttp
 from aiohttp import WSCloseCode, WSMsgType, web
 from yarl import URL
 
-from local.masked_frames import MaskedWebSocketResponse
+from local.front_door.masked_frames import MaskedWebSocketResponse
 
 FRAME_LIMIT = 131_072
 """Bytes of a message; API Gateway's own limit."""

@@ -5,9 +5,9 @@ The emulator serves an API below ``/_aws/execute-api/<api id>/<stage>``, which n
 header values and body pass unchanged in both directions. What API Gateway itself says is said here: its size limit and
 its time limit. IronMQ answers no 504, and 503 only if repeating helps (its clients retry those for a long time), so a
 gateway that fails is a 500, as it is for a failing function on AWS; a 503 of the hub itself says when to repeat. While
-the disk is nearly full, what would add to the state is refused (:mod:`local.room`).
+the disk is nearly full, what would add to the state is refused (:mod:`local.state.disk_space`).
 
-Run as a process: ``python -m local.front_door PORT UPSTREAM WEBSOCKET_UPSTREAM STATE``.
+Run as a process: ``python -m local.front_door.http_door PORT UPSTREAM WEBSOCKET_UPSTREAM STATE``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from local.front_door.websocket_door import WebSocketDoor
 from local.place import HOST
-from local.room import MESSAGE as ROOM_MESSAGE
-from local.room import STATUS as ROOM_STATUS
-from local.room import Room, adds
-from local.websocket_door import WebSocketDoor
+from local.state.disk_space import MESSAGE as ROOM_MESSAGE
+from local.state.disk_space import STATUS as ROOM_STATUS
+from local.state.disk_space import Room, adds
 
 REQUEST_LIMIT = 10 * 1024 * 1024
 """Bytes of a request's body; API Gateway's own limit."""
@@ -285,7 +285,7 @@ async def serve(port: int, upstream: str, websocket_upstream: str, room: Room | 
 
 def main() -> None:
     """Run as a process."""
-    parser = argparse.ArgumentParser(prog="python -m local.front_door")
+    parser = argparse.ArgumentParser(prog="python -m local.front_door.http_door")
     parser.add_argument("port", type=int)
     parser.add_argument("upstream")
     parser.add_argument("websocket_upstream", nargs="?", default="")

@@ -6,21 +6,14 @@ goes by unseen.
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from local.iam import Context, Need
-else:
-    # Put there by a function's process, which has no package "local".
-    _iam = sys.modules.get("pushhub_iam") or importlib.import_module("local.iam")
-    Need = _iam.Need
+from .policies import Context, Need
 
 Parameters = Mapping[str, Any]
 

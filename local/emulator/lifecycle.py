@@ -13,10 +13,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from local import journal, snapshots
 from local.errors import LocalError
-from local.place import HOST, REGION, Place
+from local.place import HOST, REGION, REPOSITORY, Place
 from local.processes import Daemon, wait_until
+from local.state import journal, snapshots
 
 __all__ = ["check_port", "daemon", "environment", "start", "stop"]
 
@@ -112,8 +112,8 @@ def start(place: Place) -> bool:
     shutil.rmtree(place.temporary, ignore_errors=True)
     for folder in (place.temporary, place.rights, _snapshots(place), place.state / "s3"):
         folder.mkdir(parents=True, exist_ok=True)
-    program = Path(__file__).parent / "emulator_process.py"
-    process.start([str(place.emulator_python), "-P", str(program)], environment(place))
+    program = REPOSITORY / "local" / "apart.py"
+    process.start([str(place.emulator_python), "-P", str(program), "emulator.process"], environment(place))
     up = wait_until(lambda: process.pid() is None or is_ready(place), START_SECONDS)
     if not up or process.pid() is None:
         last = process.last_line()

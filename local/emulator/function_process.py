@@ -10,11 +10,11 @@ variables, arguments and pipes, and it alone runs the function's own code, its m
 Nothing of a function is ever run in that process, and only one thread: a fork of several is not safe. When an import
 has started a thread, it ends (:data:`UNFIT`), and environments are started without it.
 
-Run by :mod:`local.emulator_functions` under the emulator's interpreter. ``python -P function_process.py SOCKET NOTED
-LAYER...`` forks: a request is one message, JSON with the descriptors of the environment's pipes; so is the answer, with
-one of the process. It ends when the process at the other end of the socket ends. ``python -P function_process.py`` is
-an environment: on its standard input come the function and then its runs, a line of JSON each, and each is answered by
-a line on its standard output, with the end of its log marked on its standard error.
+Run by :mod:`local.emulator.functions` under the emulator's interpreter (:mod:`local.apart`). With the arguments
+``SOCKET NOTED LAYER...`` it forks: a request is one message, JSON with the descriptors of the environment's pipes; so
+is the answer, with one of the process. It ends when the process at the other end of the socket ends. Without arguments
+it is an environment: on its standard input come the function and then its runs, a line of JSON each, and each is
+answered by a line on its standard output, with the end of its log marked on its standard error.
 """
 
 from __future__ import annotations
@@ -36,19 +36,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from local.function_rights import Guard, Notes
-else:
-    # Beside this file, which is run without its folder on the path.
-    _spec = importlib.util.spec_from_file_location(
-        "pushhub_function_rights", Path(__file__).with_name("function_rights.py")
-    )
-    _rights = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
-    _spec.loader.exec_module(_rights)
-    Guard, Notes = _rights.Guard, _rights.Notes
+from ..iam.function_rights import Guard, Notes
 
+PROGRAM = (str(Path(__file__).parents[1] / "apart.py"), "emulator.function_process")
+"""What an interpreter is started with to run this."""
 MESSAGE = 1 << 17
 """Bytes of the largest request or report. An environment's variables are 4 KB at most."""
 END_OF_LOG = "\x00pushhub: end of the log of "
@@ -232,7 +225,7 @@ class Starter:
         # A function that brings a module of its own must get that one.
         own = {each.name.partition(".")[0] for each in Path(request.folder).iterdir()}
         if own & {each.partition(".")[0] for each in sys.modules}:
-            os.execve(sys.executable, [sys.executable, "-P", __file__], request.variables)  # noqa: S606
+            os.execve(sys.executable, [sys.executable, "-P", *PROGRAM], request.variables)  # noqa: S606
         sys.path[:] = self._path
         time.tzset()
         return Runner(*self._hooks(request.folder))
@@ -391,7 +384,3 @@ def main() -> None:
     request = server.serve()
     if request is not None:
         server.become(request).serve()
-
-
-if __name__ == "__main__":
-    main()

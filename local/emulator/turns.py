@@ -7,7 +7,7 @@ moment for one; and a waiting run takes the first free process, whichever run it
 On AWS one tenant's backlog takes no CPU from another's runs. Here runs for those who have runs already, of whatever
 function, go to processes of lower priority, so that cores are theirs as far as nobody else wants them.
 
-Nothing here knows MiniStack; :mod:`local.emulator_functions` has its processes take these turns.
+Nothing here knows MiniStack; :mod:`local.emulator.functions` has its processes take these turns.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ processes on a machine's cores. So those of one owner (what a partition key has 
 behind another owner's: all that is waiting is known, batches take from each owner in turn, and one batch is kept for
 owners that have none.
 
-Nothing here knows MiniStack; :mod:`local.emulator_sources` reads the streams and runs the functions.
+Nothing here knows MiniStack; :mod:`local.emulator.sources` reads the streams and runs the functions.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 MiniStack unpacks a function's code and its layers anew for each process, starts an interpreter for it, makes a thread
 for each run, and after it looks for 50 ms whether a log line is still to come, with the answer in its hands. Here
-processes share what is unpacked, are forks of one that has imported what they need (:mod:`local.function_process`), and
-say themselves where the log of a run ends. Where there can be no forks (another system than Linux, an import that
-starts a thread), they are started. One process of a function starts at a time (:mod:`local.emulator_turns`).
+processes share what is unpacked, are forks of one that has imported what they need
+(:mod:`local.emulator.function_process`), and say themselves where the log of a run ends. Where there can be no forks
+(another system than Linux, an import that starts a thread), they are started. One process of a function starts at a
+time (:mod:`local.emulator.turns`).
 """
 
 from __future__ import annotations
@@ -27,24 +28,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ministack.core import lambda_runtime  # type: ignore[import-not-found]
 from ministack.services import lambda_svc  # type: ignore[import-not-found]
 
-if TYPE_CHECKING:
-    from local.emulator_calls import TOKEN
-    from local.emulator_roles import NOTES, documents_of
-    from local.emulator_turns import BACKLOG, NICENESS, Turns
-else:
-    # Put there by the emulator's process, which has no package "local".
-    _module = sys.modules["pushhub_emulator_turns"]
-    BACKLOG, NICENESS, Turns = _module.BACKLOG, _module.NICENESS, _module.Turns
-    TOKEN = sys.modules["pushhub_emulator_calls"].TOKEN
-    _roles = sys.modules["pushhub_emulator_roles"]
-    NOTES, documents_of = _roles.NOTES, _roles.documents_of
+from ..iam.emulator_roles import NOTES, documents_of
+from .calls import TOKEN
+from .function_process import PROGRAM
+from .turns import BACKLOG, NICENESS, Turns
 
-PROGRAM = Path(__file__).with_name("function_process.py")
 UNFIT = 3
 """How the process to fork from ends when it cannot be forked from."""
 NOTED = Path(os.environ.get("PUSHHUB_IMPORTS", tempfile.gettempdir()))
@@ -101,7 +94,7 @@ class Server:
         self._unfit = False
 
     def fork(self, request: dict[str, Any], pipes: list[int]) -> Forked | None:
-        """A new process of a function (:class:`local.function_process.Request`); None when there can be none now."""
+        """A new process of a function (:class:`.function_process.Request`); None when there can be none now."""
         if self._unfit:
             return None
         try:
@@ -124,7 +117,7 @@ class Server:
                 # A layer is the same in another version, nearly.
                 noted = NOTED / ("+".join(Path(each).name.rpartition("-")[0] for each in self._layers) or "none")
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", str(PROGRAM), str(theirs.fileno()), str(noted), *self._layers],
+                    [sys.executable, "-P", *PROGRAM, str(theirs.fileno()), str(noted), *self._layers],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                 )
@@ -322,7 +315,7 @@ class Environment:
                 niceness = NICENESS if backlog else 0
                 handle = server.fork({"folder": folder, "variables": variables, "niceness": niceness}, theirs)
             if handle is None:
-                command = [sys.executable, "-P", str(PROGRAM)]
+                command = [sys.executable, "-P", *PROGRAM]
                 handle = subprocess.Popen(
                     command, cwd=folder, env=variables, stdin=theirs[0], stdout=theirs[1], stderr=theirs[2]
                 )

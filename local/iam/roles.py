@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from local import deployer
-from local.iam import Policies, Right, managed
+from local.deploy import deployer
+from local.iam.policies import Policies, Right, managed
 from local.place import REPOSITORY, Place
 
 USED = REPOSITORY / "build" / "rights"

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local import template
 from local.aws import Aws
+from local.deploy import template
+from local.deploy.packages import Package, build_function, build_layer, forget_old
 from local.errors import LocalError, Say
-from local.packages import Package, build_function, build_layer, forget_old
 from local.place import Place
 from local.processes import wait_until
 from pushhub.egress.guard import AllowedTargets

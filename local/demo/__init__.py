@@ -1,0 +1,1 @@
+"""What ``make run`` shows, with clients of each protocol and a shop that receives."""

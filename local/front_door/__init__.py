@@ -1,0 +1,1 @@
+"""The base URL of the local stack, for requests and for consumers' connections."""
