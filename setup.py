@@ -6,6 +6,6 @@ LAYER = "layers/pushhub"
 
 setup(
     # In a clone the command line is cli; in somebody's environment that name could be anyone's.
-    packages=[*find_packages(LAYER), "pushhub_cli", "pushhub_cli.commands"],
+    packages=[*find_packages(LAYER), "pushhub_cli", *(f"pushhub_cli.{each}" for each in find_packages("cli"))],
     package_dir={"": LAYER, "pushhub_cli": "cli"},
 )

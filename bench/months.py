@@ -5,8 +5,8 @@
 Messages are counted as in bench/cost.py, in batches of other sizes: so many messages of the stream in a run of
 dispatch, and so many messages of the queue in a run of push. Batches fill by themselves where messages come faster than
 runs begin; a hub that gets one now and then pays for a run of each function for it. The units go into
-``cli/counted_units.py`` (``--write``), and all dollars come from ``cli/reckoning.py``, which ``pushhub cost`` asks,
-too: that says how records, metrics, the nightly report and searches grow with messages.
+``cli/cost/counted_units.py`` (``--write``), and all dollars come from ``cli/cost/reckoning.py``, which ``pushhub cost``
+asks, too: that says how records, metrics, the nightly report and searches grow with messages.
 
 Bodies of 2 KB and 6 KB are those of bench/webhook_bodies.py with a dictionary that does not know their sender
 (docs/figures/bodies.md); those of 0.4 KB are too small to be compressed.
@@ -94,7 +94,7 @@ FURTHER_OF = 2_048
 """Bytes of the bodies with which further subscribers are counted."""
 MONTHS = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000)
 SHOWN = (SMALL, *SIZES)
-MODULE = ROOT / "cli/counted_units.py"
+MODULE = ROOT / "cli/cost/counted_units.py"
 MEASURED_S = 3_600
 """How long runs by the clock are measured."""
 STREAM_BATCHES, EVENTS, TENS = (1, 10, 100), 400, 10
@@ -392,7 +392,7 @@ def measured(made: Bench, rounds: int) -> dict[str, object]:
 
 def ways() -> Iterator[str]:
     """The table of what a message costs besides, by where it came from, what is done to it, and where it goes."""
-    from cli.reckoning import SINKS, Month, bill  # noqa: PLC0415
+    from cli.cost.reckoning import SINKS, Month, bill  # noqa: PLC0415
 
     def dollars(month: Month) -> float:
         [found] = [each.dollars for each in bill(month) if each.part in OF_WAYS or each.part.startswith("sinks, ")]
@@ -424,7 +424,7 @@ OF_WAYS = ("events of sources", "transformations")
 
 def in_full(size: int, rate: int) -> float:
     """Dollars of a million messages, of which each has two changes in full batches of records."""
-    from cli.counted_units import LARGE_CHANGES, MESSAGES, RECORDS_CHANGE, RECORDS_RUN  # noqa: PLC0415
+    from cli.cost.counted_units import LARGE_CHANGES, MESSAGES, RECORDS_CHANGE, RECORDS_RUN  # noqa: PLC0415
 
     message = sum(count * PRICES[name] for name, count in MESSAGES[size][rate].items())
     change = sum(count * PRICES[name] for name, count in RECORDS_CHANGE.items())
@@ -434,7 +434,7 @@ def in_full(size: int, rate: int) -> float:
 
 def told() -> Iterator[str]:
     """The tables, as ``pushhub cost`` reckons them."""
-    from cli.reckoning import Month, at_rest, bill, total  # noqa: PLC0415 (its figures may just have been written)
+    from cli.cost.reckoning import Month, at_rest, bill, total  # noqa: PLC0415 (its figures may just have been written)
 
     def rows(lines: list[Any]) -> list[list[str]]:
         shown = [[each.part, each.counted, f"{each.dollars:,.2f}"] for each in lines]

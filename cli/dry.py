@@ -1,7 +1,7 @@
 """Dry runs: a command says what it would do, and cannot do it.
 
 A command with ``--dry-run`` gets a hub that sends nothing that would change something (:class:`cli.rest.Rest`, and the
-clients of :class:`cli.operator.Deployment`): what it forgets to ask for itself ends in :class:`NotDone`.
+clients of :class:`cli.operators.deployment.Deployment`): what it forgets to ask for itself ends in :class:`NotDone`.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from pushhub.cloud.audit_trail import OPERATORS, UNKNOWN, S3AuditTrail
 from pushhub.cloud.clock import SystemClock
 from pushhub.web.audit import joined
 
+from ..archive.holdings import PROJECT_ID
 from ..durations import Duration
 from ..framework import Command
-from ..holdings import PROJECT_ID
 from ..hub import HubOptions
-from ..operator import deployment
+from ..operators.deployment import deployment
 
 WEEK_MS = 7 * 86_400_000
 

@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import click
 
+from ..cost.reckoning import SINKS, Month, bill, total
 from ..framework import Command
 from ..hub import HubOptions
-from ..reckoning import SINKS, Month, bill, total
 
 PERCENT = click.FloatRange(0, 100)
 MOST_MESSAGES, LARGEST_BODY, MOST_SUBSCRIBERS = 10**12, 262_144, 10_000

@@ -8,13 +8,13 @@ import click
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
-from ..allowed import rights_checks
-from ..doctor import Check, account_checks, asked, round_trip, stack_checks
-from ..former_keys import NAME, former_key_checks
 from ..framework import Group
 from ..hub import HubOptions
-from ..operator import deployment, session_of
-from ..restoring import TABLES, put_in_place
+from ..operators.allowed import rights_checks
+from ..operators.deployment import deployment, session_of
+from ..operators.doctor import Check, account_checks, asked, round_trip, stack_checks
+from ..operators.former_keys import NAME, former_key_checks
+from ..operators.restoring import TABLES, put_in_place
 
 QUICK = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 4})
 

@@ -15,7 +15,7 @@ import click
 
 from ..framework import Command
 from ..hub import HubOptions
-from ..listening import Listening, Target, signing_key
+from ..messages.listening import Listening, Target, signing_key
 from ..terminal import printable
 
 

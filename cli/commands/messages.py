@@ -12,7 +12,7 @@ from ..dry import changes
 from ..durations import Duration
 from ..framework import Command, ask, destructive
 from ..hub import HubOptions
-from ..replaying import ErrorQueue
+from ..messages.replaying import ErrorQueue
 from ..rest import Refused, Rest, segment
 from .post import send
 from .queues import QUEUE_NAME

@@ -10,9 +10,9 @@ import click
 from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
-from ..migration import Migration, svix_url
-from ..senders import SENDERS
-from ..taking_over import Importer, Outcome
+from ..migration.senders import SENDERS
+from ..migration.svix import Migration, svix_url
+from ..migration.taking_over import Importer, Outcome
 from ..terminal import printable
 
 

@@ -15,13 +15,13 @@ from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
 from pushhub.engine.model.trace import Traces
 
-from ..carried import Folder
+from ..archive.carried import Folder
+from ..archive.erasing import SETTLED_MS
+from ..archive.holdings import PROJECT_ID
 from ..dry import changes
-from ..erasing import SETTLED_MS
 from ..framework import Group, ask, destructive
-from ..holdings import PROJECT_ID
 from ..hub import HubOptions
-from ..operator import close_consumers, erasing_of, exporting_of, importing_of, projects_of
+from ..operators.deployment import close_consumers, erasing_of, exporting_of, importing_of, projects_of
 
 MOST_PER_SECOND = 1_000_000
 

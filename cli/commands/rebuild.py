@@ -15,8 +15,8 @@ from pushhub.engine.store.s3_records import S3Records
 from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
-from ..operator import TABLE_OUTPUT, deployment
-from ..passing_over import PassedOver
+from ..operators.deployment import TABLE_OUTPUT, deployment
+from ..operators.passing_over import PassedOver
 
 
 @click.command(cls=Command)

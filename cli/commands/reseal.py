@@ -14,9 +14,9 @@ from pushhub.engine.security.reseal import Reseal, Resealed
 from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
-from ..lasting import AWS_OWN, PLACES, UPLOADED, LastingObjects, lasting
-from ..operator import deployment
-from ..sealed import SealedTables
+from ..operators.deployment import deployment
+from ..operators.lasting import AWS_OWN, PLACES, UPLOADED, LastingObjects, lasting
+from ..operators.sealed import SealedTables
 
 TOLD_EVERY = 1_000
 """Objects between two lines that say how far it has come."""

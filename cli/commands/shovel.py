@@ -7,7 +7,7 @@ import click
 from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
-from ..shovelling import End, Shovel
+from ..messages.shovelling import End, Shovel
 
 
 @click.command("shovel", cls=Command)

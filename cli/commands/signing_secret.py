@@ -13,7 +13,7 @@ from pushhub.notifications.store.secret_keys import TAKEN_UP_AFTER_MS, SigningSe
 from ..dry import changes
 from ..framework import Group
 from ..hub import HubOptions
-from ..operator import KEY_OUTPUT, TABLE_OUTPUT, deployment
+from ..operators.deployment import KEY_OUTPUT, TABLE_OUTPUT, deployment
 
 
 @click.group(cls=Group)

@@ -16,8 +16,8 @@ from pushhub.engine.model.record import NO_RECORDS
 from ..durations import Duration
 from ..framework import Command
 from ..hub import HubOptions
-from ..operator import Deployment, deployment
-from ..passing_over import PassedOver
+from ..operators.deployment import Deployment, deployment
+from ..operators.passing_over import PassedOver
 from ..terminal import printable
 from .queues import complete
 

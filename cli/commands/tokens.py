@@ -14,7 +14,7 @@ from ..dry import changes
 from ..durations import Duration
 from ..framework import Group
 from ..hub import HubOptions
-from ..operator import projects_of
+from ..operators.deployment import projects_of
 
 HOUR_MS = 3_600_000
 

@@ -15,7 +15,7 @@ from ..clone import folder
 from ..dry import NotDone, changes
 from ..framework import Command
 from ..hub import HubOptions
-from ..operator import Deployment, deployment
+from ..operators.deployment import Deployment, deployment
 
 LINK_S = 900
 """How long a link to a page is valid, seconds."""

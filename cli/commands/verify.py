@@ -10,7 +10,7 @@ import click
 
 from ..framework import Command
 from ..hub import HubOptions
-from ..signatures import TOLERANCE_S, Signed, findings
+from ..messages.signatures import TOLERANCE_S, Signed, findings
 
 HEADERS = {"id": "message_id", "timestamp": "timestamp", "signature": "signature"}
 

@@ -45,7 +45,7 @@ INNER = {
 """Which parts of its own package each part may import; that of use cases and ports has no name."""
 MODULES_OF_A_ROOM = 15
 """How many modules a reader can hold in mind at once (docs/decisions/house.md)."""
-BESIDE_THE_LAYER = ("local",)
+BESIDE_THE_LAYER = ("cli", "local")
 """Other packages whose modules are in rooms; what all of them need, and what is run by its name, is in the root."""
 BY_NAME = {"cli/commands": "a command's module is found by the command's name"}
 """Folders that are looked up and not read, and so may be larger."""

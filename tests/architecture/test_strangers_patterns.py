@@ -18,8 +18,8 @@ OF_PATTERNS = frozenset(
 
 
 OURS = {
-    "cli/archived.py": "patterns of the keys of our own items, from a table above",
-    "cli/holdings.py": "patterns of the keys of our own items, from a table beside",
+    "cli/archive/archived.py": "patterns of the keys of our own items, from a table above",
+    "cli/archive/holdings.py": "patterns of the keys of our own items, from a table beside",
     "layers/pushhub/pushhub/base/signature_check.py": "escaped text of templates, and values in forms of our own",
     "layers/pushhub/pushhub/base/json_text.py": "a random number of our own",
 }

@@ -28,7 +28,7 @@ WRITES_JSON = {
     "layers/pushhub/pushhub/engine/store/s3_records.py": "the same for delivery records, which nothing may keep back",
     "layers/pushhub/pushhub/engine/records/records.py": "a digest of a record of AWS's, which nobody reads",
     "layers/pushhub/pushhub/runtime/engine.py": "a record of AWS's that is set aside, with bytes in it",
-    "cli/signatures.py": "what other libraries would have written, to find out which one it was",
+    "cli/messages/signatures.py": "what other libraries would have written, to find out which one it was",
 }
 SPLITS_LINES = {
     "cli/commands/verify.py": "the head of an HTTP request, whose lines end at CR LF",
@@ -112,13 +112,13 @@ def test_lines_are_split_in_one_module() -> None:
 
 NUMBERS = {
     "the hub's own, or AWS's: ids, counts, times and keys that it has written": {
-        "cli/doctor._asked_for",
-        "cli/doctor._dead_letters",
-        "cli/doctor._quota",
-        "cli/doctor._requests",
-        "cli/doctor._room",
-        "cli/former_keys.endings",
-        "cli/importing.Importing._in_time",
+        "cli/operators/doctor._asked_for",
+        "cli/operators/doctor._dead_letters",
+        "cli/operators/doctor._quota",
+        "cli/operators/doctor._requests",
+        "cli/operators/doctor._room",
+        "cli/operators/former_keys.endings",
+        "cli/archive/importing.Importing._in_time",
         "layers/pushhub/pushhub/base/ids.id_before",
         "layers/pushhub/pushhub/base/ids.time_of_message_id",
         "layers/pushhub/pushhub/cloud/clients.check_version",

@@ -1,4 +1,4 @@
-"""The rights that the AWS calls of typed commands need, for comparison with :mod:`cli.rights`."""
+"""The rights that the AWS calls of typed commands need, for comparison with :mod:`cli.operators.rights`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import boto3
 import click
 import pytest
 from botocore.exceptions import ClientError
-from cli.rights import RIGHTS, Right, covers
+from cli.operators.rights import RIGHTS, Right, covers
 from tests.cloud import aws_services as aws
 from tests.notifications.store import aws_notifications
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from cli.__main__ import main
-from cli.counted_units import MESSAGES, PRICES
-from cli.reckoning import RECORDS_WINDOW_S, SECONDS, SINKS, Line, Month, at_rest, bill, total
+from cli.cost.counted_units import MESSAGES, PRICES
+from cli.cost.reckoning import RECORDS_WINDOW_S, SECONDS, SINKS, Line, Month, at_rest, bill, total
 from click.testing import CliRunner
 from glue_jobs.delivery_report import list_prices
 from tests.template.cloudformation import parameter

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 import pytest
-from cli.migration import Migration, svix_url
+from cli.migration.svix import Migration, svix_url
+from cli.migration.taking_over import TRIES
 from cli.rest import Refused, Rest
-from cli.taking_over import TRIES
 from tests.cli.conftest import Typed
 from tests.engine.world import PROJECT
 from tests.fakes.verifier import new_asymmetric, symmetric
@@ -190,7 +190,7 @@ def test_a_scheme_whose_secret_is_not_shown_is_named(organizations: Organization
 
 
 def test_many_are_read_page_by_page(organizations: Organizations, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.migration.PAGE", 2)
+    monkeypatch.setattr("cli.migration.svix.PAGE", 2)
     app = organizations.world.make_app(uid="acme")
     for number in range(5):
         organizations.world.make_endpoint(app, uid=f"e{number}")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import requests
-from cli.foreseen import _TARGETS
-from cli.migration import _APPLICATION, _CLOUD_EVENTS, _ENDPOINT, _EVENT_TYPE
+from cli.migration.foreseen import _TARGETS
+from cli.migration.svix import _APPLICATION, _CLOUD_EVENTS, _ENDPOINT, _EVENT_TYPE
 from cli.rest import segment
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import TOKEN as HUB_TOKEN

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
-from cli.senders import _matches
+from cli.migration.senders import _matches
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import TOKEN as HUB_TOKEN
 from tests.cli.served_hub import ServedHub

@@ -16,9 +16,9 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from cli.listening import Listening, Notification, Target, signing_key, waits
+from cli.messages.listening import Listening, Notification, Target, signing_key, waits
+from cli.messages.signatures import Signed, findings
 from cli.rest import Refused, Rest, Unreachable
-from cli.signatures import Signed, findings
 from local.place import REPOSITORY
 from tests.cli.consumers_door import Receiver, Topic, receiver, topic
 from tests.cli.served_hub import ServedHub

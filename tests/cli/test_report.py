@@ -12,7 +12,7 @@ import click
 import pytest
 from cli.commands import tools
 from cli.commands.tools import LINK_S, newest_page
-from cli.operator import Deployment
+from cli.operators.deployment import Deployment
 from tests.cli.conftest import Typed
 from tests.cloud import aws_services as aws
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.shovelling import End, Shovel
+from cli.messages.shovelling import End, Shovel
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import TOKEN, ServedHub, serving
 from tests.engine.world import PROJECT

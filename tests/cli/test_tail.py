@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 from cli.commands.tail import Records, line
-from cli.operator import Deployment
+from cli.operators.deployment import Deployment
 from moto import mock_aws
 
 NOW = datetime(2026, 11, 22, 10, 3, tzinfo=UTC)

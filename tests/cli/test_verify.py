@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from cli.commands.verify import read_request
-from cli.signatures import Signed, findings
+from cli.messages.signatures import Signed, findings
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
-from cli.archived import check
-from cli.holdings import NOBODY, moving, owner
+from cli.archive.archived import check
+from cli.archive.holdings import NOBODY, moving, owner
 from tests.cloud import aws_services as aws
 from tests.contract.both import both
 from tests.contract.mortal import Mortal

@@ -19,15 +19,18 @@ from typing import Any, ClassVar
 import click
 import pytest
 from cli.answers import Odd
-from cli.carried import Folder
-from cli.erasing import _is_of
+from cli.archive import archived
+from cli.archive.carried import Folder
+from cli.archive.erasing import _is_of
 from cli.json_files import json_in
+from cli.messages import replaying, signatures
+from cli.migration import foreseen, senders
 from tests.architecture.test_layers import LAYER, ROOT
 from tests.fakes.credentials import credentials
 from tests.hostile.documents import DOCUMENTS
 from tests.web.protocols import Served, served
 
-from cli import archived, foreseen, replaying, rest, senders, signatures
+from cli import rest
 from pushhub.base import json_text
 from pushhub.base.errors import HubError
 from pushhub.base.oauth import TokenRefused, read_token
@@ -344,9 +347,9 @@ PLACES: Mapping[str, Driver] = {
     "pushhub.engine.store.s3_past._records": unread(lambda body, _: [*s3_past._records(body)]),
     "pushhub.engine.store.aws_nights.AwsNights._lines": unread(json_text.lines),
     "cli.commands.tail.Records._records": unread(json_text.lines),
-    "cli.exporting.Exporting._of_days": unread(json_text.lines),
-    "cli.erasing.Erasing._lines": json_text.split,
-    "cli.erasing._record": lambda body: _is_of(body + b"p", "p"),
+    "cli.archive.exporting.Exporting._of_days": unread(json_text.lines),
+    "cli.archive.erasing.Erasing._lines": json_text.split,
+    "cli.archive.erasing._record": lambda body: _is_of(body + b"p", "p"),
     # What somebody wrote once, as it was stored
     "pushhub.hub.store._items.decode_parameter": lambda body: decode_parameter(
         {
@@ -360,19 +363,21 @@ PLACES: Mapping[str, Driver] = {
     ),
     "pushhub.engine.model.catalogue._parsed": catalogue._parsed,
     # The command line: files, and what other servers answer
-    "cli.carried.Folder.lines": lambda body: folder("a.gz", lambda place: place.lines("a.gz"))(gzip.compress(body)),
-    "cli.carried.Folder.state": folder("begun.json", Folder.state),
-    "cli.json_files.json_in": file_of(json_in),
-    "cli.commands.transformations.try_transformation": json_text.read,
-    "cli.archived.numbered": lambda body: folder("a.gz", lambda place: [*archived.numbered(place, "a.gz")])(
+    "cli.archive.carried.Folder.lines": lambda body: folder("a.gz", lambda place: place.lines("a.gz"))(
         gzip.compress(body)
     ),
-    "cli.foreseen._fields": as_text(lambda text: foreseen._fields({"a": text})),
-    "cli.replaying.Failed.of": as_text(replaying.Failed.of),
+    "cli.archive.carried.Folder.state": folder("begun.json", Folder.state),
+    "cli.json_files.json_in": file_of(json_in),
+    "cli.commands.transformations.try_transformation": json_text.read,
+    "cli.archive.archived.numbered": lambda body: folder("a.gz", lambda place: [*archived.numbered(place, "a.gz")])(
+        gzip.compress(body)
+    ),
+    "cli.migration.foreseen._fields": as_text(lambda text: foreseen._fields({"a": text})),
+    "cli.messages.replaying.Failed.of": as_text(replaying.Failed.of),
     "cli.rest.Rest.call": asked_over_rest,
     "cli.rest._message": refused_by_a_hub,
-    "cli.senders._parsed": as_text(senders._parsed),
-    "cli.signatures._other_bodies": lambda body: [*signatures._other_bodies(body)],
+    "cli.migration.senders._parsed": as_text(senders._parsed),
+    "cli.messages.signatures._other_bodies": lambda body: [*signatures._other_bodies(body)],
 }
 """How each place is given a document."""
 

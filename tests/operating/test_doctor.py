@@ -9,7 +9,7 @@ from typing import Any
 import botocore.client
 import pytest
 from botocore.exceptions import ClientError
-from cli.doctor import round_trip
+from cli.operators.doctor import round_trip
 from cli.rest import Rest
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub

@@ -16,8 +16,8 @@ import boto3
 import botocore.client
 import pytest
 from cli.__main__ import run
-from cli.erasing import NOTED_PROJECTS, NOTES, SETTLED_MS, TAKEN_OUT
-from cli.holdings import BODIES, NOBODY, RECORDS, TABLES, owner
+from cli.archive.erasing import NOTED_PROJECTS, NOTES, SETTLED_MS, TAKEN_OUT
+from cli.archive.holdings import BODIES, NOBODY, RECORDS, TABLES, owner
 from tests.cloud import aws_services as aws
 from tests.notifications.store import aws_notifications
 from tests.operating.stored_items import content

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import boto3
 import pytest
-from cli.former_keys import former_key_checks
-from cli.operator import Deployment
+from cli.operators.deployment import Deployment
+from cli.operators.former_keys import former_key_checks
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
 from tests.cloud import aws_services as aws

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.archived import READERS
-from cli.carried import MANIFEST, Folder
-from cli.holdings import TABLES
+from cli.archive import archived
+from cli.archive.archived import READERS
+from cli.archive.carried import MANIFEST, Folder
+from cli.archive.holdings import TABLES
 from tests.cloud.test_unreadable import DECODERS
 from tests.operating import test_erasing, test_moving
 from tests.operating.test_erasing import NAMES, OTHER
 from tests.operating.test_moving import Mover, write_records
 
-from cli import archived
 from pushhub.engine.projects.tokens import token_hash
 
 hub, mover = test_erasing.hub, test_moving.mover

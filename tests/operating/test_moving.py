@@ -14,15 +14,15 @@ import boto3
 import botocore.client
 import pytest
 from cli.__main__ import run
-from cli.carried import MANIFEST, Folder
-from cli.erasing import SETTLED_MS
-from cli.holdings import BODIES, TABLES, moving
+from cli.archive import exporting
+from cli.archive.carried import MANIFEST, Folder
+from cli.archive.erasing import SETTLED_MS
+from cli.archive.holdings import BODIES, TABLES, moving
 from tests.cloud import aws_services as aws
 from tests.operating import test_erasing
 from tests.operating.stored_items import content
 from tests.operating.test_erasing import DAY, NAMES, NOW, OTHER, OUTPUTS, RECORDS_BUCKET, Hub, Killed
 
-from cli import exporting
 from pushhub.base.gates import ClientCertificate
 from pushhub.base.oauth import POST, Grant
 from pushhub.base.times import iso_time

@@ -12,7 +12,7 @@ import botocore.client
 import pytest
 from botocore.exceptions import ClientError
 from cli.__main__ import run
-from cli.lasting import AWS_OWN
+from cli.operators.lasting import AWS_OWN
 from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, PROJECT
 from tests.fakes import FakeClock

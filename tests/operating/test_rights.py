@@ -19,11 +19,11 @@ import click
 import pytest
 from botocore.exceptions import ClientError
 from cli.__main__ import COMMANDS, main, run
-from cli.allowed import rights_checks
-from cli.erasing import SETTLED_MS
-from cli.operator import Deployment
-from cli.restoring import TABLES
-from cli.rights import FUNCTIONS, KEYS, READERS, RIGHTS, ROLES, SET_ASIDE, Right, covers, documented
+from cli.archive.erasing import SETTLED_MS
+from cli.operators.allowed import rights_checks
+from cli.operators.deployment import Deployment
+from cli.operators.restoring import TABLES
+from cli.operators.rights import FUNCTIONS, KEYS, READERS, RIGHTS, ROLES, SET_ASIDE, Right, covers, documented
 from tests.cli.aws_calls import WITH_THEIR_OWN, Calls
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
@@ -295,11 +295,12 @@ def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, str]]:
 
 def test_every_command_that_may_talk_to_aws_is_in_the_table() -> None:
     # Commands of a module that has AWS's clients
+    clients = re.compile(r"^\s*from \.\.operators\.deployment import|boto", re.M)
     assert len(COMMANDS) > 20
     asks = {
         command
         for command, module in leaves(main)
-        if re.search(r"^\s*from \.\.operator import|boto", Path(str(import_module(module).__file__)).read_text(), re.M)
+        if clients.search(Path(str(import_module(module).__file__)).read_text())
     }
     assert asks - WITH_THEIR_OWN == {*RIGHTS}
     assert {*SCENARIOS, "projects export", "projects import", "rebuild", "reseal", "deploy doctor"} == {*RIGHTS}

@@ -20,8 +20,8 @@ from typing import Any
 import boto3
 import pytest
 from cli.__main__ import run
-from cli.erasing import SETTLED_MS
-from cli.rights import RIGHTS
+from cli.archive.erasing import SETTLED_MS
+from cli.operators.rights import RIGHTS
 from tests.fakes.large_bodies import large_text
 from tests.sam.conftest import (
     STACK,

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 import pytest
 import requests
-from cli.erasing import SETTLED_MS
+from cli.archive.erasing import SETTLED_MS
 from local.place import REPOSITORY
 from tests.fakes.large_bodies import large_text
 from tests.fakes.private_keys import identity

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import botocore.session
 import pytest
-from cli.concurrency import BOUNDED, DEFAULT, advice, fitting
+from cli.operators.concurrency import BOUNDED, DEFAULT, advice, fitting
 from tests.template.cloudformation import Resource, deployed, of_type, own_mappings, parameter, source
 
 HUB = deployed()

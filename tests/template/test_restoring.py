@@ -6,8 +6,8 @@ from typing import Any
 
 import boto3
 import pytest
-from cli.operator import Deployment
-from cli.restoring import KEPT, STREAM, TABLES, Table, described, put_in_place
+from cli.operators.deployment import Deployment
+from cli.operators.restoring import KEPT, STREAM, TABLES, Table, described, put_in_place
 from moto import mock_aws
 from tests.template.cloudformation import of_type, own_mappings, source
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from cli.holdings import NOBODY, owner
+from cli.archive.holdings import NOBODY, owner
 from tests.cloud import aws_services as aws
 from tests.fakes.activity import FakeActivity
 from tests.fakes.clock import FakeClock

@@ -77,10 +77,10 @@ def test_any_json_is_read_or_refused(
     value: Any,
     status: int,
 ) -> None:
-    monkeypatch.setattr("cli.replaying.LOOKS", 1)
-    monkeypatch.setattr("cli.taking_over.TRIES", 1)
+    monkeypatch.setattr("cli.messages.replaying.LOOKS", 1)
+    monkeypatch.setattr("cli.migration.taking_over.TRIES", 1)
     # It would wait between two tries, for minutes in all.
-    monkeypatch.setattr("cli.shovelling.TRIES", 1)
+    monkeypatch.setattr("cli.messages.shovelling.TRIES", 1)
     hub.instead = (status, b"" if status == 204 else json.dumps(value).encode())
     for more in ((), ("--json",)):
         code = run([*words, *more])

@@ -43,7 +43,7 @@ from pushhub.webhooks.wire.fields import Fields, parse_body
 from pushhub.webhooks.wire.signatures import parse_defaults, parse_signatures
 from pushhub.webhooks.wire.transformation import parse_change
 
-from .rest import Refused, problems
+from ..rest import Refused, problems
 
 _RIGHTS = Rights(reach=Reach.PROJECT)
 """Those of a project's token, which the command line has."""

@@ -20,16 +20,16 @@ from pushhub.engine.projects.projects import Projects
 from pushhub.engine.projects.suspension import KNOWN_WITHIN_MS
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
-from .answers import section, text
-from .carried import Folder
-from .dry import NotDone
-from .erasing import Erasing
-from .exporting import Exporting
-from .holdings import TABLES
-from .hub import HubOptions, NoHub, local_description
-from .importing import Importing
-from .settings import Profile
-from .trail import READING, CommandTrail, person
+from ..answers import section, text
+from ..archive.carried import Folder
+from ..archive.erasing import Erasing
+from ..archive.exporting import Exporting
+from ..archive.holdings import TABLES
+from ..archive.importing import Importing
+from ..dry import NotDone
+from ..hub import HubOptions, NoHub, local_description
+from ..settings import Profile
+from ..trail import READING, CommandTrail, person
 
 CLOSES_CONSUMERS = "NotifyFunctionName"
 """The stack's output that names the function that closes the connections of suspended projects, each minute."""

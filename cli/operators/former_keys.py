@@ -11,9 +11,9 @@ from typing import Any
 from pushhub.base.errors import HubError
 from pushhub.engine.security.reseal import Reseal
 
+from .deployment import Deployment
 from .doctor import Check
 from .lasting import PLACES, UPLOADED, anything, lasting
-from .operator import Deployment
 from .sealed import SealedTables
 
 NAME = "former keys"

@@ -26,7 +26,7 @@ from pushhub.cloud.calls import aws_call
 from pushhub.cloud.table import WRITES_PER_CALL, Item, Table, text
 from pushhub.engine.model.record import LINK
 
-from . import side_by_side
+from .. import side_by_side
 from .holdings import BODIES, MENTIONS, TABLES, owner
 
 SETTLED_MS = 900_000

@@ -19,8 +19,8 @@ from pushhub.base import json_text
 from pushhub.webhooks.model.event_type import OPERATIONAL
 from pushhub.webhooks.wire.fields import NAME
 
+from ..rest import Refused, Rest, segment
 from .foreseen import Foreseen, There
-from .rest import Refused, Rest, segment
 
 MOST_PAGES = 100_000
 """The most pages of a list; a longer one is assumed to be endless."""

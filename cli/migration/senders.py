@@ -20,8 +20,8 @@ from pushhub.base.fields import settings_of
 from pushhub.base.numerals import whole
 from pushhub.engine.model.queue import PushSettings, Queue
 
+from ..rest import Refused, Rest, segment
 from .members import Members, not_copied
-from .rest import Refused, Rest, segment
 from .taking_over import (
     HIDDEN,
     MOST_PAGES,

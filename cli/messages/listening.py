@@ -19,8 +19,8 @@ import requests
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.sync.client import connect
 
-from .answers import sections, text
-from .rest import Refused, Rest, Unreachable
+from ..answers import sections, text
+from ..rest import Refused, Rest, Unreachable
 
 OPEN_S = 40
 LOOK_S = 0.5

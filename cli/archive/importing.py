@@ -26,7 +26,8 @@ from pushhub.cloud.table import WRITES_PER_CALL, Item, number, text
 from pushhub.engine.store.dynamodb_messages import RESTORED
 from pushhub.engine.store.dynamodb_schedule import KEPT_S, LEAST_MINUTES_AHEAD, MINUTE_MS
 
-from . import archived, side_by_side
+from .. import side_by_side
+from . import archived
 from .carried import (
     AUDIT,
     BODIES,

@@ -11,13 +11,13 @@ from typing import Any
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .answers import sections, text
+from ..answers import sections, text
+from ..rest import Rest
 from .concurrency import BOUNDED, DEFAULT, advice, fits
-from .operator import Deployment
-from .rest import Rest
+from .deployment import Deployment
 
 SMALL_CONCURRENCY = 533
-"""Below this, an account runs too few concurrent functions for the defaults (:mod:`cli.concurrency`)."""
+"""Below this, an account runs too few concurrent functions for the defaults (:mod:`cli.operators.concurrency`)."""
 FEW_REQUESTS = 1_000
 """Requests a second below which an account's APIs throttle producers early; 10,000 is usual."""
 FEW_WRITES = 10_000

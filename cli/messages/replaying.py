@@ -15,8 +15,8 @@ from typing import Any
 
 from pushhub.base.json_text import NotJson, read
 
-from .answers import number, section, sections, text
-from .rest import Refused, Rest, segment
+from ..answers import number, section, sections, text
+from ..rest import Refused, Rest, segment
 
 BATCH = 50
 RESERVED_S = 600

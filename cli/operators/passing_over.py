@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .hub import HubOptions
+from ..hub import HubOptions
 
 NAMED = 100
 """How many are named."""

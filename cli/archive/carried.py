@@ -1,4 +1,4 @@
-"""A project's data in a folder: what :mod:`cli.exporting` writes and :mod:`cli.importing` reads.
+"""A project's data in a folder: what :mod:`cli.archive.exporting` writes and :mod:`cli.archive.importing` reads.
 
 Each file is written whole or not at all, and the manifest comes last: a folder with a manifest is complete, and the
 manifest has the digest of every file.

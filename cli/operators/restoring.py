@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from .operator import Deployment
+from .deployment import Deployment
 
 READERS = ("DispatchFunctionName", "RecordsFunctionName")
 """The stack's outputs that name the functions that read streams."""

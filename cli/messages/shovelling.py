@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import click
 
-from .answers import Odd, sections, text
-from .rest import Refused, Rest, Unreachable
+from ..answers import Odd, sections, text
+from ..rest import Refused, Rest, Unreachable
 
 __all__ = ["End", "Shovel"]
 

@@ -11,8 +11,8 @@ import click
 from pushhub.base import json_text
 from pushhub.webhooks.model.ids import IdPrefix
 
+from ..rest import Refused, Rest, segment
 from .members import Members, not_copied
-from .rest import Refused, Rest, segment
 from .taking_over import (
     APPLICATION,
     CLOUD_EVENTS,

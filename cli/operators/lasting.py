@@ -14,7 +14,7 @@ from typing import Any
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import aws_call, code_of
 
-from . import side_by_side
+from .. import side_by_side
 
 PLACES = (("BodiesBucket", "hub/"), ("RecordsBucket", "settled/"))
 """Bucket, by its name in the template, and folder: what stores keep as long as their log, and findings that people

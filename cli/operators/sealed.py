@@ -17,7 +17,7 @@ from pushhub.hub.store.dynamodb_sealed import SealedHubItems
 from pushhub.notifications.store.secret_keys import sealed_signing_secret
 from pushhub.webhooks.store.dynamodb_sealed import SealedEndpoints, SealedSources
 
-from .operator import KEY_OUTPUT, TABLE_OUTPUT, Deployment
+from .deployment import KEY_OUTPUT, TABLE_OUTPUT, Deployment
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from pushhub.cloud.calls import aws_call
 from pushhub.cloud.table import Item
 from pushhub.cloud.vault import NOT_SEALED
 
-from . import side_by_side
+from .. import side_by_side
 from .carried import AUDIT, BODIES, FORMAT, MANIFEST, RECORDS, Carrier, as_json, sealed_values
 from .holdings import BODIES as AREAS
 from .holdings import MENTIONS, TABLES, moving

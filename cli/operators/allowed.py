@@ -7,8 +7,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from .deployment import ROLE_OUTPUT, Deployment
 from .doctor import DEAD_LETTERS, Check
-from .operator import ROLE_OUTPUT, Deployment
 from .restoring import READERS as READER_OUTPUTS
 from .rights import ANY, API_ACCOUNT, FUNCTIONS, KEYS, OPERATORS, READERS, RIGHTS, ROLES, SET_ASIDE, STACK, Right
 

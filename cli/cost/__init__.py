@@ -1,0 +1,1 @@
+"""What a month costs: units that were counted, and dollars of them."""
