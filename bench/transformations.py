@@ -2,6 +2,7 @@
 
     make up && .venv/bin/python -m bench.transformations [--rounds 200] [--save docs/figures/transformations.md]
 
+*The sandbox alone*: what that function calls, in this process, without Lambda: all of a run that is our own.
 *A run*: the transform function is invoked as push invokes it, through the stack's Lambda, with a message of 1 KB; one
 after the other, after twenty that do not count. *Tried*: `POST .../transformation/simulate`, which is a request to
 control and such a run. The *baseline* is `GET .../transformation` of the same endpoint, a request to control without a
@@ -21,6 +22,7 @@ from local.place import Place
 from bench.harness import Page, percentile, percentiles
 from bench.local_hub import tenant
 from local import stack
+from pushhub.scripting.sandbox import Sandbox
 
 WARM = 20
 CODES: Mapping[str, str] = {
@@ -52,11 +54,18 @@ def main() -> None:
     description = stack.describe(Place.from_environment())
     functions, name = stack.aws(description).functions(), description.outputs["TransformFunctionName"]
 
-    def run(language: str) -> None:
+    sandbox = Sandbox()
+
+    def asked(language: str) -> dict[str, Any]:
         webhook = {"method": "POST", "url": "https://a.example/in", "payload": PAYLOAD, "eventType": "order.paid"}
-        asked = {"language": language, "code": CODES[language], "answers": "webhook", "now": 1, "seed": "msg_1"}
-        event = {**asked, "input": json.dumps({**webhook, "env": {}, "transformationsParams": {}})}
-        answer = functions.invoke(FunctionName=name, Payload=json.dumps(event).encode())
+        code = {"language": language, "code": CODES[language], "answers": "webhook", "now": 1, "seed": "msg_1"}
+        return {**code, "input": json.dumps({**webhook, "env": {}, "transformationsParams": {}})}
+
+    def alone(language: str) -> None:
+        assert "result" in sandbox.run(asked(language))
+
+    def run(language: str) -> None:
+        answer = functions.invoke(FunctionName=name, Payload=json.dumps(asked(language)).encode())
         said: dict[str, Any] = json.loads(answer["Payload"].read())
         assert "result" in said, said
 
@@ -66,9 +75,11 @@ def main() -> None:
 
     calls: dict[str, Callable[[], object]] = {"baseline": lambda: owner.webhooks("GET", path)}
     for language in CODES:
+        calls[f"the sandbox alone, {language}"] = lambda language=language: alone(language)  # type: ignore[misc]
         calls[f"a run, {language}"] = lambda language=language: run(language)  # type: ignore[misc]
         calls[f"tried, {language}"] = lambda language=language: tried(language)  # type: ignore[misc]
     took = timed(calls, page.options.rounds)
+    sandbox.close()
     base = percentile(took["baseline"], 0.95)
     rows = [[each, *percentiles(times), f"{percentile(times, 0.95) / base:.2f}"] for each, times in took.items()]
     page.tell(f"The machine's load before was {page.load:.1f}.")

@@ -136,7 +136,7 @@ NUMBERS = {
         "layers/pushhub/pushhub/ironmq/span_export._spans",
         "layers/pushhub/pushhub/notifications/search.TopicFinder.found",
         "layers/pushhub/pushhub/runtime/engine.wake_due",
-        "layers/pushhub/pushhub/scripting/child.confine",
+        "layers/pushhub/pushhub/scripting/child._pages",
         "layers/pushhub/pushhub/runtime/invocation.behind",
         "layers/pushhub/pushhub/runtime/mcp.Toolbox.attempt",
         "layers/pushhub/pushhub/runtime/mcp.Toolbox.why",

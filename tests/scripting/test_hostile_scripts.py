@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 
 from pushhub.base import json_text
 from pushhub.scripting import sandbox as sandboxes
-from pushhub.scripting.sandbox import MOST_CHARACTERS, Sandbox
+from pushhub.scripting.sandbox import CHILD, MOST_CHARACTERS, Sandbox, engine_folder
 
 HANDLER = "function handler(webhook) {{ {} }}"
 GOOD = "function handler(webhook) { webhook.payload.seen = [typeof stolen, typeof Object.prototype.x]; return webhook }"
@@ -202,3 +204,32 @@ def test_a_process_that_does_not_answer_is_replaced(monkeypatch: pytest.MonkeyPa
     assert "result" in run(made, GOOD)
     assert process_of(made) != first
     made.close()
+
+
+LOADS = """
+import json, sys
+sys.path[:0] = sys.argv[1:3]
+import child
+runner, loaded = child.Runner(), []
+runner.prepare("jsonata")
+sys.addaudithook(lambda event, what: loaded.append(what[0]) if event == "import" else None)
+child.confine()
+asked = {"input": "{}", "answers": "value", "now": 1, "seed": "m", "most": 1000}
+said = [runner.run({"language": language, "code": code, **asked}) for language, code in json.loads(sys.argv[3])]
+print(json.dumps([said, loaded, "threading" in sys.modules]))
+"""
+
+
+def test_a_run_loads_nothing_and_the_process_has_no_threads_to_fork() -> None:
+    # Given the process that forks for each run
+    codes = [["javascript", "function handler() { return 7 }"], ["jsonata", "3 + 4"]]
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", LOADS, engine_folder(), str(CHILD.parent), json.dumps(codes)],
+        check=True,
+        capture_output=True,
+    )
+    # When it runs code, then it loads no module first, which it would do again in each fork
+    said, loaded, threads = json.loads(ran.stdout)
+    assert said == [json.dumps({"result": {"payload": {"json": "7"}}}, separators=(",", ":"))] * 2
+    assert loaded == []
+    assert not threads

@@ -1,5 +1,6 @@
 """The process that runs code, and forks once for each run. It is started by path, with nothing in its environment, and
-imports nothing of the hub: see :mod:`pushhub.scripting.sandbox`.
+imports nothing of the hub: see :mod:`pushhub.scripting.sandbox`. Of the engine's package it imports what is compiled
+alone: the rest has threads, which would make each fork dearer.
 
 On its standard input come requests, on its standard output go results: each is JSON after its length (four bytes, the
 highest first). A run is a fork of this process with fresh memory, no descriptors but its own pipe, and limits; whatever
@@ -72,7 +73,7 @@ class Runner:
     def prepare(self, language: str) -> tuple[Any, Any]:
         """The context of a language, and the harness in it."""
         if language not in self._prepared:
-            from quickjs import Context  # noqa: PLC0415 (found where the parent says)
+            from _quickjs import Context  # noqa: PLC0415 (found where the parent says)
 
             context = Context()
             if language == "jsonata":
@@ -83,7 +84,7 @@ class Runner:
 
     def run(self, request: dict[str, Any]) -> str:
         """Run code; what the harness says of it, as JSON."""
-        from quickjs import JSException, StackOverflow  # noqa: PLC0415
+        from _quickjs import JSException, StackOverflow  # noqa: PLC0415
 
         context, harness = self.prepare(request["language"])
         context.set_memory_limit(HEAP_BYTES)
@@ -125,7 +126,7 @@ def timed_out() -> dict[str, str]:
 
 def confine() -> None:
     """Limit this process, for good."""
-    begun = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    begun = _pages() * resource.getpagesize()
     for limit, most in (
         (resource.RLIMIT_AS, begun + PROCESS_BYTES),
         (resource.RLIMIT_CPU, CPU_S),
@@ -135,6 +136,15 @@ def confine() -> None:
         (resource.RLIMIT_NPROC, 0),
     ):
         resource.setrlimit(limit, (most, most))
+
+
+def _pages() -> int:
+    """Pages of this process's address space. Read as bytes: each run would load what decodes a text."""
+    statm = os.open("/proc/self/statm", os.O_RDONLY)
+    try:
+        return int(os.read(statm, 128).split()[0])
+    finally:
+        os.close(statm)
 
 
 def _become_run(runner: Runner, request: dict[str, Any], sink: int) -> NoReturn:

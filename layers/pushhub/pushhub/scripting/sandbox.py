@@ -104,10 +104,10 @@ def engine_folder() -> str:
     Raises:
         ModuleNotFoundError: It is not.
     """
-    found = find_spec("quickjs")
+    found = find_spec("_quickjs")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("quickjs is not installed")
-    return str(Path(found.origin).parent.parent)
+    return str(Path(found.origin).parent)
 
 
 def _descriptor(pipe: IO[bytes] | None) -> int:
