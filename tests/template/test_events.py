@@ -15,7 +15,7 @@ from pushhub.engine.store.dynamodb_messages import decode_message
 from pushhub.ironmq.store._pull_items import decode_pull_message
 from pushhub.notifications.store._items import decode_backlog, decode_commit
 from pushhub.notifications.store.sqs_wakes import decode_wake
-from pushhub.runtime.scripts import run
+from pushhub.runtime import scripts
 from pushhub.web.http import request_from_event
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
@@ -80,9 +80,11 @@ def called_by_others() -> set[str]:
     return {name for owner, name in allowed if owner in roles - {f"{name}Role"}}
 
 
-def test_the_event_of_a_function_that_others_call_is_what_they_ask_it_for() -> None:
+def test_the_event_of_a_function_that_others_call_is_what_they_ask_it_for(request: pytest.FixtureRequest) -> None:
+    # (the process that runs code stays until the function's own ends)
+    request.addfinalizer(scripts._sandbox.close)
     asked = event_in(ROOT / "events" / "transform-invoke-code.json")
-    assert run(asked, None)["result"]["payload"] == {"json": '{"text":"order.paid: R154085346"}'}
+    assert scripts.run(asked, None)["result"]["payload"] == {"json": '{"text":"order.paid: R154085346"}'}
 
 
 def test_there_is_an_event_for_each_function_and_trigger_and_none_for_anything_else() -> None:
