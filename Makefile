@@ -33,13 +33,16 @@ IN_TWO := -n 2 --dist loadfile --max-worker-restart 0
 # Which command runs a test is seen from its folder: these are left to `make test-all`, and `make test` runs all others,
 # tests/paths on a running stack, and the rest, which need none, in two processes.
 LONG := browser contract exhaustive functions glue local operating sam simulation stack
-UNIT := $(addprefix tests/,$(filter-out $(LONG) paths fakes __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))))
+# Each half in one process: where two share the tests, each reads all of them first, which was a seventh of all CPU.
+SECOND := notifications scripting seeds sinks template web webhooks
+UNIT_1 := $(addprefix tests/,$(filter-out $(LONG) $(SECOND) paths fakes __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))))
+UNIT_2 := $(addprefix tests/,$(SECOND))
 # Rules, shapes and descriptions: what a slip breaks first, in seconds.
 FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/notifications/wire tests/template tests/web/test_callers.py
 PYTEST := $(PYTHON) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help docker check style simulate examples run up down clean status project report-upload logs rights test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
+.PHONY: help docker check style simulate examples run up down clean status project report-upload logs rights test test-all test-unit test-unit-1 test-unit-2 test-paths test-long test-simulation test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -89,11 +92,11 @@ style: environment
 SOME = $(MAKE) --no-print-directory -k -j $(1) -Otarget
 part-%:
 	@$(SYSTEM_PYTHON) .ci/lane.py $* $(MAKE) --no-print-directory $*
-QUICK := style test-unit test-paths
+QUICK := style test-unit-1 test-unit-2 test-paths
 $(addprefix part-,$(QUICK)): part-environment
 part-test-paths: $(addprefix part-,$(addsuffix -environment,emulator report sam browser svix))
 parts-quick: $(addprefix part-,$(QUICK))
-parts-rest: $(addprefix part-,test-report test-stack test-long test-sam test-browser lint-report)
+parts-rest: $(addprefix part-,test-report test-stack test-long test-simulation test-sam test-browser lint-report)
 
 test: export LANES_BEGAN := $(shell date +%s)
 test: python ## style, types, every rule's test, and one path of each kind for real: minutes
@@ -104,16 +107,25 @@ test: python ## style, types, every rule's test, and one path of each kind for r
 test-all: export LANES_BEGAN := $(shell date +%s)
 test-all: ## make test, then everything that it leaves out, also if something of it failed
 	@$(MAKE) --no-print-directory test; quick=$$?; \
-		$(call SOME,4) parts-rest; rest=$$?; cat build/lanes.txt; exit $$((quick || rest))
+		$(call SOME,5) parts-rest; rest=$$?; cat build/lanes.txt; exit $$((quick || rest))
 
 test-unit: environment ## tests that need no running stack and no patience
-	@$(PYTEST) --durations 10 $(IN_TWO) $(UNIT)
+	@$(MAKE) --no-print-directory -k -j 2 -Otarget test-unit-1 test-unit-2
+
+test-unit-1: environment
+	@$(PYTEST) --durations 10 $(UNIT_1)
+
+test-unit-2: environment
+	@$(PYTEST) --durations 10 $(UNIT_2)
 
 test-paths: environments report-environment sam-environment browser-environment svix-environment ## one path of each kind for real
 	@$(WITH_PLAYWRIGHT) $(PYTHON) -m pytest -q --durations 10 $(IN_TWO) tests/paths
 
-test-long: environments ## stores and functions against stand-ins of AWS, every value, every call that can fail, the local runner, the simulator
-	@nice -n 5 $(PYTEST) --durations 10 $(IN_TWO) tests/contract tests/exhaustive tests/functions tests/local tests/operating tests/simulation
+test-long: environments ## stores and functions against stand-ins of AWS, every value, every call that can fail, the local runner
+	@nice -n 5 $(PYTEST) --durations 10 tests/contract tests/exhaustive tests/functions tests/local tests/operating
+
+test-simulation: environments ## tests of the simulator, and the hub in it
+	@nice -n 5 $(PYTEST) --durations 10 tests/simulation
 
 test-stack: environments report-environment ## tests on a running stack
 	@$(PYTHON) -m pytest -q --durations 15 $(IN_TWO) tests/stack
@@ -135,7 +147,7 @@ simulate: environments ## faults on the real code in virtual time: make simulate
 	@$(PYTHON) -m simulation --seed $(SEED) --seeds $(SEEDS) --world $(WORLD) --hours $(HOURS) --rate $(RATE) --only "$(ONLY)"
 
 examples: environment ## new examples for every rule that holds for all values, ten times as many as make test: make examples TIMES=10
-	@PUSHHUB_NEW_EXAMPLES=$(TIMES) $(PYTEST) $(IN_TWO) -m hypothesis $(UNIT)
+	@PUSHHUB_NEW_EXAMPLES=$(TIMES) $(PYTEST) $(IN_TWO) -m hypothesis $(UNIT_1) $(UNIT_2)
 
 rights: environment ## which rights of the functions' roles no suite has used since build/rights was removed (docs/testing.md)
 	@$(PYTHON) -m simulation.rights

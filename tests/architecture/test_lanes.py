@@ -7,7 +7,16 @@ import subprocess
 
 from local.place import REPOSITORY
 
-COMMANDS = ("test-unit", "test-paths", "test-long", "test-stack", "test-sam", "test-browser", "test-report")
+COMMANDS = (
+    "test-unit",
+    "test-paths",
+    "test-long",
+    "test-simulation",
+    "test-stack",
+    "test-sam",
+    "test-browser",
+    "test-report",
+)
 
 
 def test_every_folder_with_tests_is_run_by_one_command() -> None:
