@@ -34,7 +34,7 @@ IN_TWO := -n 2 --dist loadfile --max-worker-restart 0
 # tests/paths on a running stack, and the rest, which need none, in two processes.
 LONG := browser contract exhaustive functions glue local operating sam simulation stack
 # Each half in one process: where two share the tests, each reads all of them first, which was a seventh of all CPU.
-SECOND := notifications scripting seeds sinks template web webhooks
+SECOND := cli notifications scripting seeds sinks template web webhooks
 UNIT_1 := $(addprefix tests/,$(filter-out $(LONG) $(SECOND) paths fakes __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))))
 UNIT_2 := $(addprefix tests/,$(SECOND))
 # Rules, shapes and descriptions: what a slip breaks first, in seconds.
