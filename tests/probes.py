@@ -64,8 +64,6 @@ AREAS = {
 ON_A_STACK = (
     "tests/stack/test_ironmq_hostile.py",
     "tests/stack/test_notifications_hostile.py",
-    "tests/stack/test_push_hostile_endpoints.py",
-    "tests/stack/test_hub_hangers.py",
     "tests/stack/test_local_doors.py",
     "tests/stack/test_push_targets.py",
 )
