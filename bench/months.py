@@ -39,7 +39,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from glue_jobs.delivery_report.list_prices import PRICES
+from glue_jobs.delivery_report.figures.list_prices import PRICES
 from tests.cloud.aws_services import MESSAGES_TABLE
 from tests.notifications.store import aws_notifications
 from tests.template.cloudformation import deployed

@@ -26,7 +26,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from glue_jobs.delivery_report.anomalies import told_of
+from glue_jobs.delivery_report.anomalies.detection import anomalies_of
 from numpy.typing import NDArray
 
 from bench.harness import Page, cells
@@ -393,7 +393,7 @@ def judged(subscribers: Sequence[Subscriber]) -> dict[str, Score]:
         The scores by kind.
     """
     until = subscribers[0].until
-    return score(subscribers, told_of(map(whole, subscribers), until - timedelta(days=REPORTED), until))
+    return score(subscribers, anomalies_of(map(whole, subscribers), until - timedelta(days=REPORTED), until))
 
 
 def score(subscribers: Sequence[Subscriber], told: Sequence[Mapping[str, Any]]) -> dict[str, Score]:

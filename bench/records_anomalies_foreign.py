@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-from glue_jobs.delivery_report.anomalies import told_of
+from glue_jobs.delivery_report.anomalies.detection import anomalies_of
 from numpy.typing import NDArray
 
 from bench.harness import Page
@@ -245,7 +245,7 @@ def world(seed: int) -> World:
 def judged(made: World) -> dict[str, Score]:
     """Judge a set by the functions that the job calls."""
     until = made.subscribers[0].until
-    return score(made, told_of(map(whole, made.subscribers), until - timedelta(days=REPORTED), until))
+    return score(made, anomalies_of(map(whole, made.subscribers), until - timedelta(days=REPORTED), until))
 
 
 def score(made: World, told: Sequence[Mapping[str, Any]]) -> dict[str, Score]:

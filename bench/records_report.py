@@ -48,7 +48,7 @@ LINEAR = 0.15
 def run_spark_floor(records: Path, _: Path, __: int) -> dict[str, Any]:
     """Read every column of every record; do nothing."""
     spark = spark_session(records)
-    from glue_jobs.delivery_report.schema import RAW  # noqa: PLC0415 (Java first)
+    from glue_jobs.delivery_report.storage.schema import RAW  # noqa: PLC0415 (Java first)
 
     started = time.monotonic()
     read = spark.read.schema(RAW).option("recursiveFileLookup", "true").option("pathGlobFilter", "*.json.gz")
@@ -61,8 +61,8 @@ def report_of(spark: Any, records: Path, out: Path, *, days: int, now: datetime)
     counted, and the size of its page.
     """
     from glue_jobs.delivery_report import job  # noqa: PLC0415 (Java first)
-    from glue_jobs.delivery_report.arguments import Arguments  # noqa: PLC0415
-    from glue_jobs.delivery_report.progress import Steps  # noqa: PLC0415
+    from glue_jobs.delivery_report.run.arguments import Arguments  # noqa: PLC0415
+    from glue_jobs.delivery_report.run.progress import Steps  # noqa: PLC0415
 
     steps = Steps()
     started = time.monotonic()
@@ -111,7 +111,7 @@ def run_again(records: Path, out: Path, days: int) -> dict[str, Any]:
 def run_duckdb(records: Path, out: Path, _: int) -> dict[str, Any]:
     """What DuckDB takes to read every column, to keep the records, and to count lives and attempts."""
     import duckdb  # noqa: PLC0415 (as the others import theirs)
-    from glue_jobs.delivery_report.schema import RAW  # noqa: PLC0415
+    from glue_jobs.delivery_report.storage.schema import RAW  # noqa: PLC0415
 
     started = time.monotonic()
     known = {"string": "VARCHAR", "int": "INTEGER", "array<string>": "VARCHAR[]"}
@@ -139,7 +139,7 @@ def run_duckdb(records: Path, out: Path, _: int) -> dict[str, Any]:
 
 def spark_session(records: Path) -> Any:
     """Spark as ``make report`` uses it over these records, with a fixed number of threads."""
-    from glue_jobs.delivery_report.session import open_session  # noqa: PLC0415
+    from glue_jobs.delivery_report.run.session import open_session  # noqa: PLC0415
     from glue_jobs.local_spark import settings_for, use_bundled_java  # noqa: PLC0415
 
     use_bundled_java()

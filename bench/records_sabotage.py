@@ -78,7 +78,7 @@ def main() -> None:
     title = "What the report names, and when"
     page = Page(title, __doc__, saved="records-sabotage.md", rates=[*RATES], only=[""], drawn=10, seed=1, add_to=Path)
     options = page.options
-    from glue_jobs.delivery_report.session import FOR_LITTLE, open_session  # noqa: PLC0415 (Java first)
+    from glue_jobs.delivery_report.run.session import FOR_LITTLE, open_session  # noqa: PLC0415 (Java first)
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
     from tests.glue.sabotaged import made_hub, named_by  # noqa: PLC0415
 

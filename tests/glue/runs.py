@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from glue_jobs.delivery_report.arguments import Arguments
-from glue_jobs.delivery_report.compaction import DayIntake
-from glue_jobs.delivery_report.conservation import balance
-from glue_jobs.delivery_report.progress import Steps
-from glue_jobs.delivery_report.proof import prove
-from glue_jobs.delivery_report.storage import Layout
-from glue_jobs.delivery_report.traffic import fate_cells
+from glue_jobs.delivery_report.figures.balance import balance
+from glue_jobs.delivery_report.figures.traffic import fate_cells
+from glue_jobs.delivery_report.proof.night import prove
+from glue_jobs.delivery_report.records.compaction import DayIntake
+from glue_jobs.delivery_report.run.arguments import Arguments
+from glue_jobs.delivery_report.run.progress import Steps
+from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import SparkSession
 from tests.glue.frames import Counted, Kept, queried, rows_of
 

@@ -20,10 +20,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from glue_jobs.delivery_report.arguments import Arguments
-from glue_jobs.delivery_report.progress import Steps
-from glue_jobs.delivery_report.proof import prove
-from glue_jobs.delivery_report.storage import Layout
+from glue_jobs.delivery_report.proof.night import prove
+from glue_jobs.delivery_report.run.arguments import Arguments
+from glue_jobs.delivery_report.run.progress import Steps
+from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives

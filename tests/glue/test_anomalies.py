@@ -14,9 +14,9 @@ import pytest
 from bench import records_anomalies_foreign as foreign
 from bench.records_anomalies import labelled, measure, precision, recall, whole
 from bench.records_anomalies import rows_of as labelled_rows
-from glue_jobs.delivery_report.anomalies import SLOT, anomalies, slots_of, told_of
-from glue_jobs.delivery_report.cells import HOURLY
-from glue_jobs.delivery_report.driver import Driver
+from glue_jobs.delivery_report.anomalies.detection import SLOT, anomalies, anomalies_of, slots_of
+from glue_jobs.delivery_report.figures.cells import HOURLY
+from glue_jobs.delivery_report.storage.driver import Driver
 from tests.glue.frames import queried
 from tests.glue.lives import MINUTE, NOON, Lives
 
@@ -57,7 +57,7 @@ def subscriber(
 
 def told(*subscribers: Any, since: datetime = WEEK, holidays: tuple[date, ...] = ()) -> list[dict[str, Any]]:
     """What is said of them."""
-    return told_of(subscribers, since, UNTIL, holidays)
+    return anomalies_of(subscribers, since, UNTIL, holidays)
 
 
 def chance(seed: int) -> Callable[[float], int]:
@@ -92,7 +92,7 @@ def test_the_tables_tell_what_the_functions_tell() -> None:
     def named(rows: Iterable[dict[str, Any]]) -> set[tuple[Any, ...]]:
         return {(each["subscriber_id"], each["anomaly"], each["started_at"], each["detail"]) for each in rows}
 
-    assert named(rows) == named(told_of(map(whole, few), since, few[0].until)) != set()
+    assert named(rows) == named(anomalies_of(map(whole, few), since, few[0].until)) != set()
 
 
 def test_errors_that_rise_a_little_for_three_days_are_one_event() -> None:

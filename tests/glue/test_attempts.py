@@ -12,9 +12,9 @@ from datetime import date, datetime
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.cells import WHO, attempt_cells, hourly, outcomes, summed
-from glue_jobs.delivery_report.driver import Driver
-from glue_jobs.delivery_report.percentiles import bucket_of
+from glue_jobs.delivery_report.figures.cells import WHO, attempt_cells, hourly, outcomes, summed
+from glue_jobs.delivery_report.figures.percentiles import bucket_of
+from glue_jobs.delivery_report.storage.driver import Driver
 from tests.glue.frames import Counted, queried
 from tests.glue.lives import HOUR, NOON, Lives
 
@@ -110,8 +110,8 @@ def test_buckets_rise_and_are_two_percent_wide() -> None:
 
 ELSEWHERE = """
 import sys
-from glue_jobs.delivery_report.driver import Driver
-from glue_jobs.delivery_report.schema import struct
+from glue_jobs.delivery_report.storage.driver import Driver
+from glue_jobs.delivery_report.storage.schema import struct
 
 with Driver() as driver:
     driver.read("kept", struct("timestamp moment"), [sys.argv[1]])

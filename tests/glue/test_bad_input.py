@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.arguments import BadInput, parse
+from glue_jobs.delivery_report.run.arguments import BadInput, parse
 from pyspark.sql import SparkSession
 from tests.glue.lives import NOON, Lives
 from tests.glue.runs import asked, proved

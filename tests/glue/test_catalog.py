@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.cells import HOURLY
-from glue_jobs.delivery_report.deliveries import KEPT_DELIVERY
-from glue_jobs.delivery_report.findings import FINDING
-from glue_jobs.delivery_report.schema import CURATED, SETTLED, STATES
+from glue_jobs.delivery_report.figures.cells import HOURLY
+from glue_jobs.delivery_report.proof.deliveries import KEPT_DELIVERY
+from glue_jobs.delivery_report.proof.findings import FINDING
+from glue_jobs.delivery_report.storage.schema import CURATED, SETTLED, STATES
 from pyspark.sql.types import StructType
 
 from pushhub.engine.model.delivery import DeliveryState

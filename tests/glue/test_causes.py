@@ -7,11 +7,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from glue_jobs.delivery_report.causes import by_cause
-from glue_jobs.delivery_report.conservation import with_standing
-from glue_jobs.delivery_report.deliveries import delivery_rows
-from glue_jobs.delivery_report.findings import FINDING
-from glue_jobs.delivery_report.traffic import backlog, fate_cells, given_up
+from glue_jobs.delivery_report.figures.causes import by_cause
+from glue_jobs.delivery_report.figures.traffic import backlog, fate_cells, given_up
+from glue_jobs.delivery_report.proof.conservation import with_standing
+from glue_jobs.delivery_report.proof.deliveries import delivery_rows
+from glue_jobs.delivery_report.proof.findings import FINDING
 from pyspark.sql import SparkSession
 from tests.glue.frames import Counted, queried, records_frame, rows_frame
 from tests.glue.lives import HOUR, MINUTE, NOON, Lives

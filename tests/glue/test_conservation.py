@@ -7,19 +7,18 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from glue_jobs.delivery_report.conservation import (
-    balance,
+from glue_jobs.delivery_report.figures.balance import balance, verdicts
+from glue_jobs.delivery_report.figures.traffic import fate_cells
+from glue_jobs.delivery_report.proof.conservation import (
     delivery_findings,
     expiry_findings,
     order_findings,
     overdue_findings,
-    verdicts,
     with_standing,
 )
-from glue_jobs.delivery_report.deliveries import DELIVERY, delivery_rows, suspicious
-from glue_jobs.delivery_report.schema import CURATED
-from glue_jobs.delivery_report.storage import small_table
-from glue_jobs.delivery_report.traffic import fate_cells
+from glue_jobs.delivery_report.proof.deliveries import DELIVERY, delivery_rows, suspicious
+from glue_jobs.delivery_report.storage.layout import small_table
+from glue_jobs.delivery_report.storage.schema import CURATED
 from pyspark.sql import SparkSession
 from tests.glue.frames import Counted, queried, records_frame, rows_frame, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives

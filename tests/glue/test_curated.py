@@ -12,8 +12,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.days import named_files, read_replaced
-from glue_jobs.delivery_report.schema import CURATED
+from glue_jobs.delivery_report.storage.days import named_files, read_replaced
+from glue_jobs.delivery_report.storage.schema import CURATED
 from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 from tests.glue.lives import DAY, NOON, Lives

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report import days as days_module
-from glue_jobs.delivery_report.days import forget_days, named_files, read_replaced, replace_days
-from glue_jobs.delivery_report.files import listed
-from glue_jobs.delivery_report.storage import small_table
+from glue_jobs.delivery_report.storage import days as days_module
+from glue_jobs.delivery_report.storage.days import forget_days, named_files, read_replaced, replace_days
+from glue_jobs.delivery_report.storage.files import listed
+from glue_jobs.delivery_report.storage.layout import small_table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DateType, IntegerType, StructField, StructType
 from tests.glue.mortal import Killed, Mortal

@@ -16,12 +16,12 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from glue_jobs.delivery_report import compaction, manifest
-from glue_jobs.delivery_report import days as days_module
-from glue_jobs.delivery_report.compaction import DayIntake, compact, read_records
-from glue_jobs.delivery_report.days import named_files
 from glue_jobs.delivery_report.erasures import take_out_erased
-from glue_jobs.delivery_report.storage import Layout
+from glue_jobs.delivery_report.records import compaction, manifest
+from glue_jobs.delivery_report.records.compaction import DayIntake, compact, read_records
+from glue_jobs.delivery_report.storage import days as days_module
+from glue_jobs.delivery_report.storage.days import named_files
+from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import SparkSession
 from tests.glue.lives import NOON, Lives
 from tests.glue.mortal import Killed, Mortal

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from glue_jobs.delivery_report.deliveries import delivery_rows, repeated, suspicious
+from glue_jobs.delivery_report.proof.deliveries import delivery_rows, repeated, suspicious
 from pyspark.sql import SparkSession
 from tests.glue.frames import records_frame, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives

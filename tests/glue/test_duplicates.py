@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from glue_jobs.delivery_report.deliveries import delivery_rows, repeated
-from glue_jobs.delivery_report.duplicates import duplicated_objects, duplicated_records, without_duplicates
+from glue_jobs.delivery_report.proof.deliveries import delivery_rows, repeated
+from glue_jobs.delivery_report.records.duplicates import duplicated_objects, duplicated_records, without_duplicates
 from pyspark.sql import SparkSession
 from tests.glue.frames import records_frame, rows_of
 from tests.glue.lives import NOON, Lives

@@ -7,13 +7,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report.cells import IS_OWN, ROUTED_QUEUE, WHO, attempt_cells, poll_waits
-from glue_jobs.delivery_report.conservation import balance, with_standing
-from glue_jobs.delivery_report.deliveries import delivery_rows
-from glue_jobs.delivery_report.retries import by_attempt, recovery_times, try_cells
-from glue_jobs.delivery_report.tables import billed
-from glue_jobs.delivery_report.traffic import acknowledged_cells, acknowledgement_waits, counted_once, fate_cells, fates
-from glue_jobs.delivery_report.usage import USAGE
+from glue_jobs.delivery_report.figures.balance import balance
+from glue_jobs.delivery_report.figures.cells import IS_OWN, ROUTED_QUEUE, WHO, attempt_cells, poll_waits
+from glue_jobs.delivery_report.figures.retries import by_attempt, recovery_times, try_cells
+from glue_jobs.delivery_report.figures.tables import billed
+from glue_jobs.delivery_report.figures.traffic import (
+    acknowledged_cells,
+    acknowledgement_waits,
+    counted_once,
+    fate_cells,
+    fates,
+)
+from glue_jobs.delivery_report.figures.usage import USAGE
+from glue_jobs.delivery_report.proof.conservation import with_standing
+from glue_jobs.delivery_report.proof.deliveries import delivery_rows
 from pyspark.sql import DataFrame, SparkSession
 from tests.glue.frames import Counted, queried, records_frame
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 
-from glue_jobs.delivery_report import charts
-from glue_jobs.delivery_report.cells import CELL, failures_by_cause
-from glue_jobs.delivery_report.traffic import without_gaps
+from glue_jobs.delivery_report.figures.cells import CELL, failures_by_cause
+from glue_jobs.delivery_report.figures.traffic import without_gaps
+from glue_jobs.delivery_report.page import charts
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, LongType, StructField, StructType, TimestampType
 from tests.glue.frames import queried, rows_frame

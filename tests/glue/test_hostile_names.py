@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report import charts, job, page
-from glue_jobs.delivery_report.files import write_text
-from glue_jobs.delivery_report.results import Results
-from glue_jobs.delivery_report.wording import shortened
+from glue_jobs.delivery_report import job
+from glue_jobs.delivery_report.page import charts
+from glue_jobs.delivery_report.page import rendering as page
+from glue_jobs.delivery_report.page.results import Results
+from glue_jobs.delivery_report.page.wording import shortened
+from glue_jobs.delivery_report.storage.files import write_text
 from pyspark.sql import SparkSession
 from tests.glue.lives import HOUR, NOON, Lives
 from tests.glue.runs import asked
@@ -199,7 +201,7 @@ def test_the_newest_report_names_no_page_that_is_not_there(hostile: Results, mon
             raise OSError
         write_text(path, *rest)
 
-    monkeypatch.setattr("glue_jobs.delivery_report.results.write_text", refuse)
+    monkeypatch.setattr("glue_jobs.delivery_report.page.results.write_text", refuse)
     hostile.publish(page.render)
     latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
     assert latest["page"] is None

@@ -7,8 +7,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.compaction import FILE_BYTES, TASK_BYTES, left_by_erasures, tasks_of
-from glue_jobs.delivery_report.intake import (
+from glue_jobs.delivery_report.records.compaction import FILE_BYTES, TASK_BYTES, left_by_erasures, tasks_of
+from glue_jobs.delivery_report.records.intake import (
     IncompleteObject,
     expected_records,
     incomplete_objects,
@@ -16,7 +16,7 @@ from glue_jobs.delivery_report.intake import (
     rejection,
     usable,
 )
-from glue_jobs.delivery_report.schema import CORRUPT, CURATED, RAW
+from glue_jobs.delivery_report.storage.schema import CORRUPT, CURATED, RAW
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from tests.glue.frames import rows_of

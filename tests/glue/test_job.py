@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from bench.records_generate import Plan, generate
 from glue_jobs.delivery_report import job
-from glue_jobs.delivery_report.arguments import Arguments
-from glue_jobs.delivery_report.conservation import STANDINGS
-from glue_jobs.delivery_report.days import named_files
-from glue_jobs.delivery_report.driver import Driver
-from glue_jobs.delivery_report.results import Results, write_tables
-from glue_jobs.delivery_report.tables import Table
+from glue_jobs.delivery_report.figures.tables import Table
+from glue_jobs.delivery_report.page.results import Results, write_tables
+from glue_jobs.delivery_report.proof.conservation import STANDINGS
+from glue_jobs.delivery_report.run.arguments import Arguments
+from glue_jobs.delivery_report.storage.days import named_files
+from glue_jobs.delivery_report.storage.driver import Driver
 from pyspark.sql import SparkSession
 from tests.glue.lives import DAY, MINUTE, NOON, Lives
 from tests.glue.runs import asked

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report.arguments import BadInput, parse
-from glue_jobs.delivery_report.holdings import entries
-from glue_jobs.delivery_report.ledger import COMMIT_BITS
-from glue_jobs.delivery_report.progress import Steps
-from glue_jobs.delivery_report.proof import prove
-from glue_jobs.delivery_report.storage import Layout
+from glue_jobs.delivery_report.proof.holdings import entries
+from glue_jobs.delivery_report.proof.ledger import COMMIT_BITS
+from glue_jobs.delivery_report.proof.night import prove
+from glue_jobs.delivery_report.run.arguments import BadInput, parse
+from glue_jobs.delivery_report.run.progress import Steps
+from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import SparkSession
 from tests.glue.frames import kept_deliveries, rows_of
 from tests.glue.lives import HOUR, MINUTE, NOON, Lives

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from glue_jobs.delivery_report.links import Missing, missing_objects
+from glue_jobs.delivery_report.records.links import Missing, missing_objects
 from pyspark.sql import SparkSession
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 from tests.glue.runs import asked, proved

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 from glue_jobs import local_report, local_spark
-from glue_jobs.delivery_report.session import FOR_LITTLE, FOR_SOME
+from glue_jobs.delivery_report.run.session import FOR_LITTLE, FOR_SOME
 from glue_jobs.local_spark import settings_for
 from mypy_boto3_s3 import S3Client
 

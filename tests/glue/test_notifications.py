@@ -6,12 +6,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from glue_jobs.delivery_report.cells import WHO, attempt_cells, summed
-from glue_jobs.delivery_report.conservation import balance, delivery_findings, order_findings, with_standing
-from glue_jobs.delivery_report.deliveries import delivery_rows, repeated, suspicious
-from glue_jobs.delivery_report.duplicates import duplicated_records
-from glue_jobs.delivery_report.tables import billed
-from glue_jobs.delivery_report.traffic import fate_cells, fates
+from glue_jobs.delivery_report.figures.balance import balance
+from glue_jobs.delivery_report.figures.cells import WHO, attempt_cells, summed
+from glue_jobs.delivery_report.figures.tables import billed
+from glue_jobs.delivery_report.figures.traffic import fate_cells, fates
+from glue_jobs.delivery_report.proof.conservation import delivery_findings, order_findings, with_standing
+from glue_jobs.delivery_report.proof.deliveries import delivery_rows, repeated, suspicious
+from glue_jobs.delivery_report.records.duplicates import duplicated_records
 from pyspark.sql import DataFrame, SparkSession
 from tests.glue.frames import Counted, queried, records_frame, rows_of
 from tests.notifications.world import PROJECT, NotificationWorld, recorded

@@ -15,8 +15,8 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pytest
-from glue_jobs.delivery_report.deliveries import KEPT_DELIVERY
-from glue_jobs.delivery_report.schema import CURATED
+from glue_jobs.delivery_report.proof.deliveries import KEPT_DELIVERY
+from glue_jobs.delivery_report.storage.schema import CURATED
 from tests.glue.lives import NOON, Lives
 
 DOC = Path(__file__).parents[2] / "docs" / "report.md"

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report.outages import outage_days, outages
+from glue_jobs.delivery_report.figures.outages import outage_days, outages
 from tests.glue.frames import queried
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report import charts
-from glue_jobs.delivery_report.page import render
+from glue_jobs.delivery_report.page import charts
+from glue_jobs.delivery_report.page.rendering import render
 from tests.glue.pages import fate, results, text_of
 
 ONE = {"project": "5f3e" * 6, "queue": "orders", "subscriber_id": "s1", "subscriber": "erp"}

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from glue_jobs.delivery_report.compaction import read_records
-from glue_jobs.delivery_report.progress import Steps
-from glue_jobs.delivery_report.proof import prove
-from glue_jobs.delivery_report.pulses import EVERY, Gap, gaps, recorded_pulses
-from glue_jobs.delivery_report.storage import Layout
+from glue_jobs.delivery_report.proof.night import prove
+from glue_jobs.delivery_report.proof.pulses import EVERY, Gap, gaps, recorded_pulses
+from glue_jobs.delivery_report.records.compaction import read_records
+from glue_jobs.delivery_report.run.progress import Steps
+from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 from tests.glue.lives import NOON, Lives

@@ -16,12 +16,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report.conservation import balance
-from glue_jobs.delivery_report.findings import NAMED
-from glue_jobs.delivery_report.progress import Steps
-from glue_jobs.delivery_report.proof import prove
-from glue_jobs.delivery_report.storage import Layout
-from glue_jobs.delivery_report.traffic import fate_cells
+from glue_jobs.delivery_report.figures.balance import balance
+from glue_jobs.delivery_report.figures.traffic import fate_cells
+from glue_jobs.delivery_report.proof.findings import NAMED
+from glue_jobs.delivery_report.proof.night import prove
+from glue_jobs.delivery_report.run.progress import Steps
+from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import SparkSession
 from tests.glue.frames import Counted, Kept, queried, rows_of
 from tests.glue.runs import asked

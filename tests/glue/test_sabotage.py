@@ -7,8 +7,8 @@ import shutil
 from datetime import date
 from pathlib import Path
 
-from glue_jobs.delivery_report.days import read_replaced
-from glue_jobs.delivery_report.schema import CURATED
+from glue_jobs.delivery_report.storage.days import read_replaced
+from glue_jobs.delivery_report.storage.schema import CURATED
 from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 from tests.glue.lives import HOUR, NOON, Lives, lines_of

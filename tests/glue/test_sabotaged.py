@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.pulses import gaps
+from glue_jobs.delivery_report.proof.pulses import gaps
 from pyspark.sql import SparkSession
 from tests.glue.sabotaged import FIRST, SABOTAGES, TABLES, Hub, made_hub, named_by
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report import sightings
-from glue_jobs.delivery_report.conservation import balance
-from glue_jobs.delivery_report.progress import Steps
-from glue_jobs.delivery_report.proof import prove
-from glue_jobs.delivery_report.sightings import Open, Sight, changed_at, read_items, sight_of
-from glue_jobs.delivery_report.storage import Layout
-from glue_jobs.delivery_report.traffic import fate_cells
+from glue_jobs.delivery_report.figures.balance import balance
+from glue_jobs.delivery_report.figures.traffic import fate_cells
+from glue_jobs.delivery_report.proof import sightings
+from glue_jobs.delivery_report.proof.night import prove
+from glue_jobs.delivery_report.proof.sightings import Open, Sight, changed_at, read_items, sight_of
+from glue_jobs.delivery_report.run.progress import Steps
+from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import SparkSession
 from tests.glue.frames import Counted, Kept, kept_deliveries, queried, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, POLICY, Lives

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from glue_jobs.delivery_report.wording import as_html, shortened, visible
+from glue_jobs.delivery_report.page.wording import as_html, shortened, visible
 
 
 @pytest.mark.parametrize(

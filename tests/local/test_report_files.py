@@ -7,8 +7,8 @@ from pathlib import Path
 
 import boto3
 import pytest
-from glue_jobs.delivery_report import files
-from glue_jobs.delivery_report.files import fetched, from_json, listed, put_file, read_text, remove, write_text
+from glue_jobs.delivery_report.storage import files
+from glue_jobs.delivery_report.storage.files import fetched, from_json, listed, put_file, read_text, remove, write_text
 from moto import mock_aws
 
 

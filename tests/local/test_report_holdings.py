@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 
-from glue_jobs.delivery_report.holdings import entries
+from glue_jobs.delivery_report.proof.holdings import entries
 from tests.cloud.aws_services import MESSAGES_TABLE, PULL_TABLE, SCHEDULE_TABLE, dynamodb
 from tests.contract.notification_samples import a_commit
 from tests.contract.samples import NOW, PROJECT, QUEUE_UID, message

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report.arguments import BadInput
-from glue_jobs.delivery_report.running import LONGEST, alone
+from glue_jobs.delivery_report.run.arguments import BadInput
+from glue_jobs.delivery_report.run.running import LONGEST, alone
 
 
 def noted(folder: Path, **changes: Any) -> Path:

@@ -1,0 +1,172 @@
+"""Attempts counted once, in cells fine enough that every report on attempts is a sum of them.
+
+A cell is one project, queue, subscriber, hour, kind of outcome and latency bucket.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..storage.driver import columns, total
+from ..storage.schema import struct
+from .percentiles import bucket_of, rolled_up
+
+WHO: Final = ("project", "queue", "subscriber_id")
+
+NAMES: Final = ("subscriber", "dialect")
+"""A subscriber's name and protocol; a group keeps one of each."""
+
+OWN_QUEUES: Final = "ironmq/"
+"""How the names of their queues begin."""
+
+ROUTED_QUEUE: Final = "hub/incoming"
+"""Where a hub message waits until the hub's router has made a copy of it for each service that wants it."""
+
+COPY_QUEUES: Final = "hub/"
+"""How the names of the queues of such copies begin."""
+
+IS_ROUTED: Final = f"(coalesce(queue, '') = '{ROUTED_QUEUE}')"
+"""Whether something is about a hub message as it was posted; in Spark and on the driver, as those that follow."""
+
+IS_COPY: Final = f"(coalesce(queue, '') LIKE '{COPY_QUEUES}%' AND NOT {IS_ROUTED})"
+"""Whether something is about a hub message as a service gets it; it was posted once, for all of them."""
+
+IS_OWN: Final = f"(coalesce(queue, '') LIKE '{OWN_QUEUES}%' OR {IS_ROUTED})"
+"""Whether something is about a message of the hub's own, for a project: a notification of an alert, spans, or a hub
+message on its way to the hub's router, which is nobody's subscriber.
+
+The proof and the bill count those; what tells owners of their traffic does not (docs/decisions/interfaces.md).
+"""
+
+LARGEST: Final = "longest_ms"
+PERCENTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
+
+_TEXTS: Final = ("project", "queue", "subscriber_id", "subscriber", "dialect", "kind", "verdict", "error_class")
+_SUMS: Final = ("attempts", "first_attempts", "parks", "bytes_out", "bytes_in")
+
+CELL: Final = struct(
+    "string " + " ".join(_TEXTS),
+    "int status_code",
+    "timestamp hour",
+    "int bucket",
+    "bigint " + " ".join(_SUMS),
+    "bigint duration_ms longest_ms",
+    "int waited",
+    "bigint longest_wait_ms",
+)
+"""Columns of a cell; ``duration_ms`` is the sum of its attempts, ``longest_ms`` their maximum. Of polls, ``waited`` is
+the bucket of the waits before them, ``longest_wait_ms`` the longest.
+"""
+
+_TOOK: Final = "verdict IN ('delivered', 'reserved', 'poll')"
+
+OUTCOMES: Final = {
+    "attempts": "attempts",
+    "delivered": "CASE WHEN verdict = 'delivered' THEN attempts ELSE 0 END",
+    "reserved": "CASE WHEN verdict = 'reserved' THEN attempts ELSE 0 END",
+    "failed": "CASE WHEN verdict = 'failed' THEN attempts ELSE 0 END",
+    "polls": "CASE WHEN kind = 'poll' THEN attempts ELSE 0 END",
+    "first_attempts": "first_attempts",
+    "first_won": f"CASE WHEN {_TOOK} THEN first_attempts ELSE 0 END",
+    "parks": "parks",
+    "bytes_out": "bytes_out",
+    "bytes_in": "bytes_in",
+    "busy_ms": "duration_ms",
+}
+"""What is added up over cells, by name."""
+
+HOURLY: Final = struct(
+    "string " + " ".join(WHO),
+    "timestamp hour",
+    "string subscriber dialect",
+    "bigint attempts delivered reserved failed polls first_attempts first_won parks",
+    "bigint bytes_out bytes_in busy_ms longest_ms p50_ms p95_ms p99_ms",
+)
+"""Columns of an hour of a subscriber.
+
+Kept by day, so that later runs compare with days long past without reading their records again.
+"""
+
+
+def attempt_cells(records: str) -> str:
+    """The cells of attempts and polls.
+
+    Args:
+        records: A table of records.
+    """
+    texts = ", ".join(f"coalesce({name}, '') AS {name}" for name in _TEXTS)
+    return f"""
+        SELECT {texts}, coalesce(status_code, 0) AS status_code, date_trunc('hour', "at") AS hour,
+               {bucket_of("duration_ms")} AS bucket,
+               count(*) AS attempts, count(*) FILTER (attempt = 1) AS first_attempts,
+               count(*) FILTER (scheduled) AS parks, {total("bytes_out", "bytes_out")},
+               {total("bytes_in", "bytes_in")}, {total("duration_ms", "duration_ms")},
+               max(duration_ms) AS longest_ms, {bucket_of("wait")} AS waited, max(wait) AS longest_wait_ms
+        FROM (
+            SELECT *, CASE WHEN kind = 'poll' THEN wait_before_ms END AS wait
+            FROM {records} WHERE kind IN ('attempt', 'poll')
+        ) GROUP BY ALL"""
+
+
+def summed(cells: str, keys: tuple[str, ...]) -> str:
+    """Attempts of each group: how many, how they ended, percentiles of their time, bytes.
+
+    ``attempts`` counts polls too; ``first_won`` are first attempts that the subscriber took for good or reserved (202).
+    ``busy_ms`` is the time spent in them.
+
+    Args:
+        cells: See :func:`attempt_cells`.
+    """
+    named = [name for name in NAMES if name not in keys]
+    return rolled_up(cells, keys, sums=OUTCOMES, count="attempts", largest=LARGEST, wanted=PERCENTILES, kept=named)
+
+
+def hourly(cells: str) -> str:
+    """Attempts per project, queue, subscriber and hour, as :data:`HOURLY` lists the columns."""
+    return f"SELECT {', '.join(HOURLY.fieldNames())} FROM ({summed(cells, (*WHO, 'hour'))})"
+
+
+def failures_by_cause(cells: str, keys: tuple[str, ...] = ()) -> str:
+    """Why attempts failed: the error class if there was no answer, otherwise the status.
+
+    Args:
+        cells: See :func:`attempt_cells`.
+        keys: Columns to group by; none for everybody together.
+    """
+    cause = "CASE WHEN error_class <> '' THEN error_class ELSE 'status ' || status_code END"
+    return f"""
+        SELECT {columns(keys)}{cause} AS cause, {total("attempts", "attempts")} FROM {cells}
+        WHERE verdict = 'failed' GROUP BY ALL"""
+
+
+def usual_cause(cells: str) -> str:
+    """The most frequent cause of each subscriber's failures."""
+    causes = failures_by_cause(cells, WHO)
+    return f"SELECT {columns(WHO)}arg_max(cause, (attempts, cause)) AS cause FROM ({causes}) GROUP BY ALL"
+
+
+def outcomes(cells: str) -> str:
+    """How attempts ended per project, queue and subscriber: status codes, and error classes where no answer came."""
+    return f"""
+        SELECT {columns(WHO)}max(subscriber) AS subscriber, verdict, status_code, error_class,
+               {total("attempts", "attempts")}, min(hour) AS first_hour, max(hour) AS last_hour
+        FROM {cells} GROUP BY ALL"""
+
+
+def poll_waits(cells: str) -> str:
+    """How long the hub waited before each poll of an ``update_url``: count and percentiles, by subscriber."""
+    polls = f"(SELECT * REPLACE (waited AS bucket) FROM {cells} WHERE kind = 'poll')"
+    return waits(polls, "attempts", "longest_wait_ms")
+
+
+def waits(cells: str, count: str, largest: str) -> str:
+    """Times that somebody waited, by subscriber: count and percentiles.
+
+    Args:
+        cells: Counts per ``bucket``.
+        count: Column of how many a cell holds.
+        largest: Column of the longest of them.
+    """
+    wanted = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
+    percentiles = rolled_up(cells, WHO, sums={"waits": count}, count=count, largest=largest, wanted=wanted)
+    return f"SELECT * RENAME ({largest} AS longest_ms) FROM ({percentiles})" if largest != LARGEST else percentiles

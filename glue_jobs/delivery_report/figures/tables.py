@@ -1,0 +1,172 @@
+"""Every table of a report, by name: queries on the driver over what Spark has counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from ..proof.conservation import STANDINGS
+from ..storage.driver import Driver
+from .balance import balance, verdicts
+from .causes import by_cause
+from .cells import IS_OWN, NAMES, OUTCOMES, WHO, failures_by_cause, hourly, outcomes, poll_waits, summed, usual_cause
+from .cost import bill
+from .retries import by_attempt, recovery_times
+from .traffic import FATES, acknowledgement_waits, backlog, counted_once, fates, given_up, without_gaps
+
+RANKED: Final = 20
+"""Subscribers in a ranking."""
+
+RANKED_ATTEMPTS: Final = 20
+"""Attempts a subscriber needs to be ranked; fewer say little about it."""
+
+HOURS: Final = 24 * 400
+"""Hours that can be drawn."""
+
+PROJECTS: Final = 20_000
+"""Projects whose own verdicts can be read by the hub."""
+
+CHARTED: Final = 10
+"""Subscribers drawn hour by hour, over a week at most."""
+
+_WHO: Final = ", ".join(WHO)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the report.
+
+    Attributes:
+        query: Its rows.
+        order: The order they are kept in.
+        totals: What each row adds to totals that are asked for besides, by name.
+        shown: Rows that go into its JSON file and are at hand for the page; a longer one is written as Parquet, too.
+    """
+
+    query: str
+    order: str = ""
+    totals: Mapping[str, str] = field(default_factory=dict)
+    shown: int = 2_000
+
+
+def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Table]:
+    """The tables by name, each in its order of interest. Columns: ``docs/report.md``.
+
+    Nothing but the proof and the bill has messages of the hub's own (:data:`.cells.IS_OWN`).
+
+    Args:
+        driver: Holds ``attempt_cells`` (:func:`.cells.attempt_cells`), ``fate_cells`` (:func:`.traffic.fate_cells`),
+            ``try_cells`` (:func:`.retries.try_cells`), ``acknowledged`` (:func:`.traffic.acknowledged_cells`),
+            ``outages`` (:func:`.outages.outages`), ``anomalies`` and ``findings``, of the report's projects.
+        since: Begin of the report's first day.
+        until: End of what it tells of: of its last day, or when it was made.
+    """
+    everybodys, theirs = "counted_fates", "attempts"
+    driver.keep(everybodys, counted_once("fate_cells"))
+    driver.keep("fates", f"SELECT * EXCLUDE own FROM {everybodys} WHERE NOT own")
+    driver.keep(theirs, f"SELECT * FROM attempt_cells WHERE NOT {IS_OWN}")
+    driver.keep("subscribers", summed(theirs, WHO))
+    driver.keep("hours", hourly(theirs))
+    driver.keep("bill", billed("attempt_cells", everybodys))
+    driver.keep("balance", balance("fate_cells"))
+    usual = "(SELECT * FROM fate_cells WHERE NOT " + IS_OWN + ")"
+    called = f"SELECT {_WHO}, subscriber FROM subscribers"
+    solid = f"(SELECT * FROM subscribers WHERE attempts >= {RANKED_ATTEMPTS})"
+    share = "failed / nullif(attempts, 0)"
+    worst = f"{share} DESC, failed DESC, {_WHO}"
+    driver.keep("sickest", f"SELECT * FROM {solid} WHERE failed > 0 ORDER BY {worst} LIMIT {RANKED}")
+    charted = f"SELECT {_WHO} FROM sickest ORDER BY {worst} LIMIT {CHARTED}"
+    week = f"hour >= TIMESTAMP '{until - timedelta(days=7):%Y-%m-%d %H:%M:%S}'"
+    attempts_overall = (
+        "SELECT attempts AS attempts_made, failed AS attempts_failed, polls, parks, p50_ms, p95_ms, p99_ms, longest_ms "
+        f"FROM ({summed(theirs, ())})"
+    )
+    usd = "SELECT project, sum(usd) AS usd FROM bill GROUP BY project"
+    counted = ", ".join(f"coalesce({name}, 0) AS {name}" for name in (*FATES, "usd"))
+
+    def course(rows: str, key: str, counts: Mapping[str, str]) -> str:
+        return without_gaps(f"({rows})", key, counts, since, until)
+
+    return {
+        "overall": Table(f"SELECT * FROM ({fates('fates', ())}) CROSS JOIN ({attempts_overall})"),
+        # A project of which only attempts are known has a bill all the same.
+        "projects": Table(
+            f"SELECT * REPLACE ({counted}) FROM ({fates('fates', ('project',))}) FULL JOIN ({usd}) USING (project)",
+            "messages DESC, project",
+        ),
+        "queues": Table(fates("fates", ("project", "queue")), "messages DESC, project, queue"),
+        "deliveries_by_day": Table(course(fates("fates", ("day",)), "day", FATES), "day"),
+        "deliveries_by_hour": Table(course(fates("fates", ("hour",)), "hour", FATES), "hour", shown=HOURS),
+        "attempts_by_hour": Table(
+            course(f"SELECT * EXCLUDE ({', '.join(NAMES)}) FROM ({summed(theirs, ('hour',))})", "hour", OUTCOMES),
+            "hour",
+            shown=HOURS,
+        ),
+        "subscribers": Table("SELECT * FROM subscribers", f"attempts DESC, {_WHO}"),
+        "sickest": Table("SELECT * FROM sickest", worst),
+        "sickest_hours": Table(
+            f"SELECT {_WHO}, subscriber, hour, {share} AS share FROM hours SEMI JOIN ({charted}) USING ({_WHO}) "
+            f"WHERE {week}",
+            f"{_WHO}, hour",
+        ),
+        "slowest": Table(
+            f"SELECT * FROM {solid} ORDER BY p95_ms DESC, attempts DESC, {_WHO} LIMIT {RANKED}",
+            f"p95_ms DESC, attempts DESC, {_WHO}",
+        ),
+        "outcomes": Table(outcomes(theirs), f"attempts DESC, {_WHO}, verdict, status_code, error_class"),
+        "attempts_needed": Table(by_attempt("try_cells"), "attempt"),
+        "recovery": Table(recovery_times("try_cells")),
+        "given_up": Table(
+            f"SELECT * FROM ({given_up(usual)}) LEFT JOIN ({called}) USING ({_WHO}) "
+            f"LEFT JOIN ({usual_cause(theirs)}) USING ({_WHO})",
+            f"given_up DESC, {_WHO}",
+        ),
+        "backlog": Table(
+            f"SELECT * FROM ({backlog(usual)}) LEFT JOIN ({called}) USING ({_WHO})", f"waiting DESC, {_WHO}"
+        ),
+        "outages": Table("SELECT * FROM outages", f"reachable DESC, given_up DESC, longest_ms DESC NULLS LAST, {_WHO}"),
+        "acknowledgement_waits": Table(
+            f"SELECT * FROM ({acknowledgement_waits('acknowledged')}) LEFT JOIN ({called}) USING ({_WHO})",
+            f"waits DESC, {_WHO}",
+        ),
+        "poll_waits": Table(
+            f"SELECT * FROM ({poll_waits(theirs)}) LEFT JOIN ({called}) USING ({_WHO})", f"waits DESC, {_WHO}"
+        ),
+        "cost": Table("SELECT * FROM bill", "project, usd DESC, item"),
+        "cost_by_item": Table(
+            "SELECT item, sum(units) AS units, sum(usd) AS usd FROM bill GROUP BY item", "usd DESC, item"
+        ),
+        "costliest_projects": Table(f"{usd} ORDER BY usd DESC, project LIMIT {RANKED}", "usd DESC, project"),
+        "failures_by_cause": Table(failures_by_cause(theirs), "attempts DESC, cause"),
+        "anomalies": Table("SELECT * FROM anomalies", f"score DESC, anomaly, {_WHO}, started_at"),
+        "conservation": Table(
+            "SELECT * FROM balance",
+            "project, hour",
+            {
+                **{name: name for name in ("messages", "owed", *STANDINGS, "unexpected")},
+                "unbalanced_hours": "(NOT balanced)::BIGINT",
+            },
+        ),
+        "verdicts": Table(verdicts("balance", "findings"), "project", shown=PROJECTS),
+        "causes": Table(
+            by_cause("findings"),
+            "severity, place, explained DESC, count DESC, finding, project NULLS FIRST, queue NULLS FIRST, detail",
+        ),
+        "findings": Table(
+            "SELECT * FROM findings",
+            "message_id IS NOT NULL, severity, finding, project NULLS FIRST, message_id, delivery_id, detail",
+            {"breaches": "(severity = 'breach')::BIGINT"},
+        ),
+    }
+
+
+def billed(attempts: str, fates_of: str) -> str:
+    """The bill of each project, see :mod:`.cost`. The hub's own messages for it are in it.
+
+    Args:
+        attempts: See :func:`.cells.attempt_cells`.
+        fates_of: See :func:`.traffic.counted_once`.
+    """
+    return bill(f"({summed(attempts, ('project', 'dialect'))})", f"({fates(fates_of, ('project',))})")

@@ -1,0 +1,174 @@
+"""Accepted messages and their outcomes, by hour of acceptance: deliveries, eventual success, time to delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from ..storage.driver import columns, total
+from ..storage.schema import SETTLED, struct
+from .cells import IS_COPY, IS_OWN, IS_ROUTED, WHO, waits
+from .percentiles import bucket_of, rolled_up
+from .usage import INLINE_BODY_BYTES
+
+GIVEN_UP: Final = ("exhausted", "expired", "cancelled")
+
+WAITING: Final = ("pending", "retrying", "reserved", "polling", "scheduled", "held")
+"""Standings of what is not settled and not missing."""
+
+LARGEST: Final = "delivery_longest_ms"
+PERCENTILES: Final = {"delivery_p50_ms": 0.5, "delivery_p95_ms": 0.95, "delivery_p99_ms": 0.99}
+
+_COUNTS: Final = (
+    *("messages", "deliveries", "owing", "unexpected", "first_won", "tried", "attempts", "retries"),
+    *("body_bytes", "inline_bytes", "large_bodies", "n"),
+)
+
+FATE: Final = struct(
+    "string " + " ".join(WHO),
+    "timestamp hour",
+    "string state standing",
+    "int bucket",
+    "bigint " + " ".join((*_COUNTS, LARGEST)),
+)
+"""Columns of a cell of deliveries."""
+
+ACKNOWLEDGED: Final = struct("string " + " ".join(WHO), "int bucket", "bigint n longest_ms")
+"""Columns of a cell of waits for acknowledgements."""
+
+FATES: Final = {
+    **{name: name for name in ("messages", "deliveries")},
+    **{each: f"CASE WHEN state = '{each}' THEN owing ELSE 0 END" for each in SETTLED},
+    "open": f"CASE WHEN state IN {SETTLED} THEN 0 ELSE owing END",
+    **{name: name for name in _COUNTS[4:-1]},
+}
+"""What is added up over cells of deliveries, by name."""
+
+
+def fate_cells(deliveries: str) -> str:
+    """Deliveries counted by project, queue, subscriber, hour of acceptance, state, standing and time to delivery:
+    every report on deliveries is a sum of these.
+
+    Args:
+        deliveries: A table of deliveries with their standing (:data:`.deliveries.KEPT_DELIVERY`).
+    """
+    won = "state IN ('delivered', 'acknowledged')"
+    large = f"body_size > {INLINE_BODY_BYTES}"
+    counted = {
+        "messages": "leads_message",
+        "deliveries": "owed",
+        "owing": "(owed > 0)::BIGINT",
+        "unexpected": "(acceptances = 0)::BIGINT",
+        # A notification's acknowledgement does not say which sending it is for; of one sent once there is no doubt.
+        "first_won": f"(CASE WHEN notification THEN {won} AND attempts = 1 ELSE first_won END)::BIGINT",
+        "tried": "(attempts > 0)::BIGINT",
+        "attempts": "attempts",
+        "retries": "greatest(attempts - 1, 0)",
+        "body_bytes": "body_size * leads_message",
+        "inline_bytes": f"CASE WHEN {large} THEN 0 ELSE body_size END * leads_message",
+        "large_bodies": f"({large})::BIGINT * leads_message",
+        "n": "(took IS NOT NULL)::BIGINT",
+    }
+    sums = ", ".join(total(value, name) for name, value in counted.items())
+    took = f"CASE WHEN {won} THEN date_diff('millisecond', accepted_at, settled_at) END"
+    return f"""
+        SELECT {columns(WHO)}date_trunc('hour', accepted_at) AS hour, state, standing, {bucket_of("took")} AS bucket,
+               {sums}, max(took) AS {LARGEST}
+        FROM (SELECT *, {took} AS took FROM {deliveries}) GROUP BY ALL"""
+
+
+def fates(cells: str, keys: tuple[str, ...]) -> str:
+    """Deliveries of each group by outcome, with percentiles of the time from acceptance to delivery.
+
+    ``messages`` counts a message once, at its first delivery, so it adds up over whole queues only. ``first_won``: the
+    first attempt was taken for good; of notifications: acknowledged and sent only once. ``retries``: attempts after the
+    first.
+
+    Args:
+        cells: See :func:`fate_cells` and :func:`counted_once`.
+    """
+    return rolled_up(cells, keys, sums=FATES, count="n", largest=LARGEST, wanted=PERCENTILES)
+
+
+def counted_once(cells: str) -> str:
+    """Cells of deliveries with their ``day``, and whether they are the hub's ``own``: a hub message counts as a message
+    when it was posted, and as a delivery where a service gets it.
+
+    Args:
+        cells: See :func:`fate_cells`.
+    """
+    of_hub = f"({IS_ROUTED} OR {IS_COPY})"
+    none = ", ".join(f"0 AS {name}" for name in _COUNTS if name != "messages")
+    # Posting has no duration.
+    posted = f"* REPLACE ({none}, NULL AS bucket, NULL AS {LARGEST})"
+    return f"""
+        SELECT *, hour::DATE AS day FROM (
+            SELECT *, {IS_OWN} AS own FROM {cells} WHERE NOT {of_hub}
+            UNION ALL SELECT {posted}, {IS_COPY} AS own FROM {cells} WHERE {of_hub} AND messages > 0
+            UNION ALL SELECT * REPLACE (0 AS messages), {IS_OWN} AS own FROM {cells} WHERE {of_hub}
+        )"""
+
+
+def given_up(cells: str) -> str:
+    """Deliveries that did not arrive: those that ended without success, by queue and subscriber,
+    and of how many.
+
+    Args:
+        cells: See :func:`fate_cells`.
+    """
+    ended = ", ".join(total(FATES[name], name) for name in GIVEN_UP)
+    return f"""
+        SELECT *, {" + ".join(GIVEN_UP)} AS given_up FROM (
+            SELECT {columns(WHO)}{ended}, {total("owing", "deliveries")} FROM {cells} GROUP BY ALL
+        ) WHERE {" + ".join(GIVEN_UP)} > 0"""
+
+
+def backlog(cells: str) -> str:
+    """What still waits, by queue and subscriber: how many (``waiting``), their standings,
+    and the hour of the ``oldest``.
+
+    Args:
+        cells: See :func:`fate_cells`.
+    """
+    each = ", ".join(total(f"CASE WHEN standing = '{name}' THEN owing ELSE 0 END", name) for name in WAITING)
+    return f"""
+        SELECT {columns(WHO)}{total("owing", "waiting")}, {each}, min(hour) AS oldest
+        FROM {cells} WHERE standing IN {WAITING} AND owing > 0 GROUP BY ALL"""
+
+
+def without_gaps(rows: str, key: str, counts: Mapping[str, str], since: datetime, until: datetime) -> str:
+    """A time series of hours or days without gaps: silent ones count as zero, and have no percentiles.
+
+    Args:
+        rows: A table of sums by ``hour`` or ``day``.
+        key: Which of the two.
+        counts: Names of its sums.
+        since: Begin of the first.
+        until: End of the last, not included.
+    """
+    last = max(since, until - timedelta(microseconds=1))
+    kind = "DATE" if key == "day" else "TIMESTAMP"
+    zero = ", ".join(f"coalesce({name}, 0) AS {name}" for name in counts)
+    return f"""
+        SELECT * REPLACE ({zero}) FROM (
+            SELECT unnest(generate_series(TIMESTAMP '{since:%Y-%m-%d %H:%M:%S}', TIMESTAMP '{last:%Y-%m-%d %H:%M:%S}',
+                                          INTERVAL 1 {key}))::{kind} AS {key}
+        ) LEFT JOIN {rows} USING ({key})"""
+
+
+def acknowledged_cells(deliveries: str) -> str:
+    """How long subscribers that answered 202 took to acknowledge, counted by subscriber and time;
+    0 when it came before the answer.
+    """
+    return f"""
+        SELECT {columns(WHO)}{bucket_of("took")} AS bucket, count(*) AS n, max(took) AS longest_ms
+        FROM (
+            SELECT *, greatest(date_diff('millisecond', held_at, acknowledged_at), 0) AS took
+            FROM {deliveries} WHERE acknowledged_at IS NOT NULL AND held_at IS NOT NULL
+        ) GROUP BY ALL"""
+
+
+def acknowledgement_waits(cells: str) -> str:
+    """How long subscribers took to acknowledge, of :func:`acknowledged_cells`: count and percentiles."""
+    return waits(cells, "n", "longest_ms")

@@ -1,0 +1,681 @@
+"""The report for people: one HTML file with everything in it, the last day at a glance first, then detail."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any, Final
+
+from ..figures.outages import DAYS, LEAST_FAILED
+from ..figures.traffic import WAITING
+from ..proof.conservation import STANDINGS
+from ..proof.findings import UNCOUNTED
+from . import charts
+from .results import Results
+from .wording import as_duration, as_html
+
+_logger = logging.getLogger(__name__)
+
+Row = Mapping[str, Any]
+
+ATTEMPT_TIMES: Final = {"p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99"}
+DELIVERY_TIMES: Final = {f"delivery_{each}": name for each, name in ATTEMPT_TIMES.items()}
+
+LITTLE: Final = 0.0005
+"""Share of deliveries that further attempts must add to be worth naming."""
+
+_SHOWN: Final = 25
+"""Rows of a table on the page; the folder has them all."""
+
+
+class Places:
+    """Where on the page a project, a queue or a subscriber has its row, so that every other mention can lead there."""
+
+    def __init__(self, results: Results) -> None:
+        rows = results.rows
+        self._known = {
+            *(_place(row["project"]) for row in rows["projects"][:_SHOWN]),
+            *(_place(row["project"], row["queue"]) for row in rows["queues"][:_SHOWN]),
+            *(_place(*_key(row)) for row in rows["sickest"][:_SHOWN]),
+        }
+
+    def project(self, row: Row) -> str:
+        """A cell."""
+        return self._link(as_html(row["project"] or "", 12), row["project"])
+
+    def queue(self, row: Row) -> str:
+        """A cell."""
+        return self._link(as_html(row["queue"] or "", 32), row["project"], row["queue"])
+
+    def subscriber(self, row: Row) -> str:
+        """A cell."""
+        return self._link(as_html(_called(row), 32), *_key(row))
+
+    def whose(self) -> dict[str, Callable[[Row], str]]:
+        """The columns that say whose row it is."""
+        return {"project": self.project, "queue": self.queue, "subscriber": self.subscriber}
+
+    def _link(self, shown: str, *of: str | None) -> str:
+        place = _place(*of)
+        return f'<a href="#{place}">{shown}</a>' if place in self._known else shown
+
+
+def render(results: Results) -> str:
+    """The page."""
+    contents = (
+        ("today", "Today and the last day", _last_day),
+        ("conservation", "Is everything accounted for?", _conservation),
+        ("undelivered", "What did not arrive", _undelivered),
+        ("traffic", "Traffic and speed", _traffic),
+        ("retries", "Does another try help?", _retries),
+        ("subscribers", "Subscribers", _subscribers),
+        ("anomalies", "Anomalies", _anomalies),
+        ("waits", "Acknowledgements and polls", _waits),
+        ("projects", "Projects, queues and cost", _projects),
+        ("input", "What was read", _input),
+    )
+    sections = [(name, title, _part(title, partial(make, results))) for name, title, make in contents]
+    links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title, _ in sections)
+    body = "".join(f'<h2 id="{name}">{escape(title)}</h2>{content}' for name, title, content in sections)
+    arguments = results.arguments
+    days = f"{arguments.date_from} to {arguments.date_to}"
+    whose = f"projects {', '.join(arguments.projects)}" if arguments.projects else "all projects"
+    return Template(template("page.html")).substitute(
+        days=days,
+        style=template("page.css"),
+        whose=escape(whose),
+        at=_time(results.as_of),
+        verdict=_verdict(results),
+        links=links,
+        body=body,
+        path=escape(results.path),
+    )
+
+
+def template(name: str) -> str:
+    """A file of the page, which lies beside this module, or within the archive that Glue runs."""
+    return files(__package__).joinpath(name).read_text()
+
+
+def _part(title: str, make: Callable[[], str]) -> str:
+    """A part of the page, or the note that it is missing: nothing that goes wrong in drawing takes the rest with it."""
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001 (whatever it is, the verdict does not depend on a picture)
+        # Not the error's text: it may quote a tenant's.
+        _logger.warning("Not drawn: %s (%s)", title, type(error).__name__)
+        return (
+            f'<p class="missing">Not drawn: {escape(title)} ({type(error).__name__}). Its numbers are in the '
+            f"folder.</p>"
+        )
+
+
+def _verdict(results: Results) -> str:
+    """Whether everything is accounted for, which is not whether it arrived: so the numbers of both stand beside it.
+
+    Where records are missing, nobody knows of how many deliveries; and where nothing proves that none are, it is said.
+    """
+    verdict = results.verdict
+    conserved = verdict["conserved"]
+    found = {(row["severity"], row["finding"]) for row in results.rows.get("causes", ())}
+    unproved = ("notice", "pulse_not_sent") in found
+    headline = "Every delivery is accounted for." if conserved else "Not everything is accounted for."
+    if conserved and unproved:
+        headline = "Every delivery that is known is accounted for. For a time, nothing proves that these are all."
+    uncounted = any(("breach", each) in found for each in UNCOUNTED)
+    if uncounted:
+        headline = "Not everything is accounted for, and nothing proves the rest: nobody can count what is missing."
+    lost = "at least " if uncounted else ""
+    counts = {
+        "lost": verdict["missing"],
+        "given up": verdict["exhausted"] + verdict["expired"],
+        "cancelled": verdict["cancelled"],
+        "waiting": sum(verdict[each] for each in WAITING),
+        "delivered": _won(verdict),
+    }
+    shown = " ".join(
+        f'<span><b class="{"breach" if count and name in ("lost", "given up") else ""}">'
+        f"{lost if name == 'lost' else ''}{count:,}</b> {name}</span>"
+        for name, count in counts.items()
+    )
+    kind = "" if not conserved else ' class="notice"' if unproved else ' class="ok"'
+    return (
+        f'<div class="verdict{"" if conserved else " broken"}"><b{kind}>{headline}</b>'
+        f'<p class="counts">{shown}</p>{escape(_after_colon(verdict["sentence"]))}</div>'
+    )
+
+
+def _after_colon(sentence: str) -> str:
+    return sentence.partition(": ")[2]
+
+
+def _last_day(results: Results) -> str:
+    """The last day that was over when the report was made, against the one before; and what has begun, beside it."""
+    days = results.rows["deliveries_by_day"]
+    until = results.arguments.until
+    over = [row for row in days if datetime.combine(row["day"] + timedelta(days=1), time(), UTC) <= until]
+    begun = _tiles(days[-1], None, f", until {until:%H:%M} only") if len(over) < len(days) else ""
+    if not over:
+        return begun or '<p class="none">No day is over yet.</p>'
+    whole = _tiles(over[-1], over[-2] if len(over) > 1 else None, "")
+    # Who began today reads of today first.
+    return whole + begun if over[-1]["messages"] else begun + whole
+
+
+def _tiles(day: Row, before: Row | None, note: str) -> str:
+    won, p95 = _won(day), as_duration(day["delivery_p95_ms"])
+    tiles = [
+        _tile("messages accepted", f"{day['messages']:,}", _change(day, before, lambda row: row["messages"])),
+        _tile("deliveries owed", f"{day['deliveries']:,}", _change(day, before, lambda row: row["deliveries"])),
+        _tile("delivered", _percent(won, day["deliveries"]), f"{day['open']:,} still waiting", link="backlog"),
+        _tile("at the first try", _percent(day["first_won"], day["tried"]), f"of {day['tried']:,} tried"),
+        _tile("acceptance to delivery, p50", as_duration(day["delivery_p50_ms"]), f"p95 {p95}"),
+        _tile(
+            "given up",
+            f"{_given_up(day):,}",
+            f"{day['exhausted']:,} exhausted, {day['expired']:,} expired",
+            link="given-up",
+        ),
+    ]
+    return (
+        f'<p class="sub">{_day(day["day"])}{note}, messages by acceptance</p><div class="tiles">{"".join(tiles)}</div>'
+    )
+
+
+def _conservation(results: Results) -> str:
+    verdict = results.verdict
+    counted = [each for each in STANDINGS if verdict[each]]
+    head = "".join(f'<th class="r">{each}</th>' for each in ["messages", "owed", *counted, "unexpected"])
+    cells = "".join(f'<td class="r">{verdict[each]:,}</td>' for each in ["messages", "owed", *counted, "unexpected"])
+    table = f'<div class="scroll" tabindex="0"><table><tr>{head}</tr><tr>{cells}</tr></table></div>'
+    text = (
+        "<p>Every delivery owed must stand somewhere: settled, waiting, or named below. "
+        f"{verdict['unbalanced_hours']:,} of {results.totals['conservation']:,} project-hours do not balance.</p>"
+    )
+    places = Places(results)
+    causes = _table(
+        results.rows["causes"],
+        {
+            "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
+            "finding": lambda row: _plain(row["finding"]),
+            "#how many": lambda row: f"{row['count']:,}",
+            "project": places.project,
+            "queue": places.queue,
+            "accepted": lambda row: _span([row["first_hour"], row["last_hour"]]) if row["first_hour"] else "",
+            "text:what, or one of them": _cause,
+        },
+        total=results.totals["causes"],
+        none="No findings.",
+    )
+    each = ""
+    if results.rows["findings"]:
+        listed = _table(
+            results.rows["findings"],
+            {
+                "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
+                "finding": lambda row: _plain(row["finding"]),
+                "delivery": lambda row: as_html(row["delivery_id"] or ""),
+                "project": places.project,
+                "queue": places.queue,
+                "accepted": lambda row: _span([row["hour"]]) if row["hour"] else "",
+                "text:what": lambda row: as_html(row["detail"], 400),
+            },
+            total=results.totals["findings"],
+        )
+        each = (
+            f'<details class="card"><summary>Each of the {results.totals["findings"]:,} '
+            f"findings</summary>{listed}</details>"
+        )
+    return f'<div class="card">{table}{text}</div><div class="card"><h3>Findings by cause</h3>{causes}</div>{each}'
+
+
+def _cause(row: Row) -> str:
+    """What a cause is, and how much follows from it."""
+    detail = as_html(f"{row['delivery_id']}: {row['detail']}" if row["delivery_id"] else row["detail"], 400)
+    if not row["explained"]:
+        return detail
+    return f"{detail}; <b>{row['explained']:,} findings follow from it</b>"
+
+
+def _undelivered(results: Results) -> str:
+    """Who did not get what was meant for it, and what still waits."""
+    whose = Places(results).whose()
+    gone = _table(
+        results.rows["given_up"],
+        {
+            **whose,
+            "#given up": lambda row: f"{row['given_up']:,}",
+            "#of": lambda row: f"{row['deliveries']:,}",
+            "#share": lambda row: _percent(row["given_up"], row["deliveries"]),
+            "#exhausted": lambda row: f"{row['exhausted']:,}",
+            "#expired": lambda row: f"{row['expired']:,}",
+            "#cancelled": lambda row: f"{row['cancelled']:,}",
+            "mostly failed with": lambda row: as_html(row["cause"] or "", 40),
+        },
+        total=results.totals["given_up"],
+        none="Nothing was given up.",
+    )
+    waits = _table(
+        results.rows["backlog"],
+        {
+            **whose,
+            "#waiting": lambda row: f"{row['waiting']:,}",
+            "oldest": lambda row: _span([row["oldest"]]),
+            **{f"#{name}": partial(_count, name) for name in WAITING},
+        },
+        total=results.totals["backlog"],
+        none="Nothing waits.",
+    )
+    return (
+        f'<div class="card" id="given-up"><h3>Given up</h3>{gone}</div><div class="card" id="backlog"><h3>The '
+        f"backlog</h3>{waits}</div>"
+    )
+
+
+def _count(name: str, row: Row) -> str:
+    return f"{row[name]:,}" if row[name] else "·"
+
+
+def _traffic(results: Results) -> str:
+    by_hour, attempts = results.rows["deliveries_by_hour"], results.rows["attempts_by_hour"]
+    if not results.rows["overall"]:
+        return '<p class="none">No message was accepted.</p>'
+    course = ""
+    if len(by_hour) > 1 and len(attempts) > 1:
+        to_delivery, taken = "Acceptance to delivery", "Time of an attempt"
+        course = _beside(
+            {
+                to_delivery: partial(charts.percentiles_by_hour, by_hour, tuple(DELIVERY_TIMES), to_delivery),
+                taken: partial(charts.percentiles_by_hour, attempts, tuple(ATTEMPT_TIMES), taken),
+            }
+        )
+    overall = results.rows["overall"][0]
+    of_attempts = ", ".join(f"{name} {as_duration(overall[each])}" for each, name in ATTEMPT_TIMES.items())
+    of_delivery = ", ".join(f"{name} {as_duration(overall[each])}" for each, name in DELIVERY_TIMES.items())
+    numbers = (
+        f"<p>{overall['attempts_made']:,} attempts, {_percent(overall['attempts_failed'], overall['attempts_made'])} "
+        f"failed; {overall['retries'] / max(1, overall['tried']):.3f} retries per delivery; attempt {of_attempts}; "
+        f"acceptance to delivery {of_delivery}.</p>"
+    )
+    title = "Deliveries by hour of acceptance"
+    picture = _part(title, partial(charts.fates_by_hour, by_hour))
+    return f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>{course}{numbers}'
+
+
+def _beside(pictures: Mapping[str, Callable[[], str]]) -> str:
+    """Charts side by side, by their titles."""
+    cards = (f'<div class="card"><h3>{title}</h3>{_part(title, draw)}</div>' for title, draw in pictures.items())
+    return f'<div class="two">{"".join(cards)}</div>'
+
+
+def _retries(results: Results) -> str:
+    rows = results.rows["attempts_needed"]
+    if not rows:
+        return '<p class="none">No attempt was made.</p>'
+    best = max((row["won_so_far"] for row in rows), default=0.0)
+    enough = next(row["attempt"] for row in rows if row["won_so_far"] >= best - LITTLE)
+    recovery = results.rows["recovery"]
+    times = ""
+    if recovery and recovery[0]["recovered"]:
+        row = recovery[0]
+        times = (
+            f"<p>{row['recovered']:,} deliveries failed at first and were taken later: half of them within "
+            f"{as_duration(row['p50_ms'])}, 90 % within {as_duration(row['p90_ms'])}, 99 % within "
+            f"{as_duration(row['p99_ms'])} of the first answer.</p>"
+        )
+    last = rows[-1]
+    after = (
+        f"All attempts after number {enough} together add less than {LITTLE * 100:g} points; "
+        if enough < last["attempt"]
+        else "Each attempt still adds something; "
+    )
+    text = (
+        f"<p>{_percent(rows[0]['won'], rows[0]['tried'])} succeed at the first attempt and {_share(best, 2)} in the "
+        f"end. {after}the last one, number {last['attempt']}, was made {last['tried']:,} times and won "
+        f"{last['won']:,}.</p>{times}"
+    )
+    table = _table(
+        rows,
+        {
+            "attempt": lambda row: str(row["attempt"]),
+            "#made": lambda row: f"{row['tried']:,}",
+            "#won": lambda row: f"{row['won']:,}",
+            "#share": lambda row: _share(row["share"]),
+            "#won so far": lambda row: _share(row["won_so_far"], digits=3),
+        },
+        total=results.totals["attempts_needed"],
+        shown=12,
+    )
+    return f'<div class="card"><h3>Success by attempt</h3>{table}{text}</div>{_outages(results)}'
+
+
+def _outages(results: Results) -> str:
+    """Who was down, and what longer retries would have reached."""
+    rows = [row for row in results.rows["outages"] if row["times_down"]]
+    table = _table(
+        rows,
+        {
+            **Places(results).whose(),
+            "text:when it was down, and what was given up": lambda row: escape(row["sentence"]),
+        },
+        total=len(rows),
+        none="No subscriber was down.",
+    )
+    about = (
+        f'<p class="sub">Down: at least {LEAST_FAILED} attempts in a row failed, of several messages; until the next '
+        f"success. In up to {DAYS} days.</p>"
+    )
+    return f'<div class="card" id="outages"><h3>When subscribers were down</h3>{table}{about if rows else ""}</div>'
+
+
+def _subscribers(results: Results) -> str:
+    sickest, slowest = results.rows["sickest"], results.rows["slowest"]
+    if not slowest:
+        return '<p class="none">No attempt was made.</p>'
+    parts = []
+    hours = [{**row, "who": _key(row)} for row in results.rows["sickest_hours"]]
+    if len({row["hour"] for row in hours}) > 1:
+        drawn = {row["who"] for row in hours}
+        names = {_key(row): _who(row) for row in sickest if _key(row) in drawn}
+        title = "Share of failed attempts, sickest subscribers"
+        picture = _part(title, partial(charts.failing_hours, hours, names))
+        parts.append(f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>')
+    places = Places(results)
+    measured: dict[str, Callable[[Row], str]] = {
+        "project": places.project,
+        "queue": places.queue,
+        "#attempts": lambda row: f"{row['attempts']:,}",
+        "#failed": lambda row: f"{row['failed']:,}",
+        "#share": lambda row: _percent(row["failed"], row["attempts"]),
+        "#first try": lambda row: _percent(row["first_won"], row["first_attempts"]),
+        **{f"#{name}": partial(_duration_of, each) for each, name in ATTEMPT_TIMES.items()},
+    }
+    sick = _table(
+        sickest,
+        {"subscriber": lambda row: as_html(_called(row), 32), **measured},
+        total=len(sickest),
+        none="No subscriber failed.",
+        place=_key,
+    )
+    slow = _table(slowest, {"subscriber": places.subscriber, **measured}, total=len(slowest), shown=12)
+    why = _table(
+        results.rows["failures_by_cause"],
+        {"cause": lambda row: as_html(row["cause"], 60), "#attempts": lambda row: f"{row['attempts']:,}"},
+        total=results.totals["failures_by_cause"],
+        shown=10,
+        none="None failed.",
+    )
+    tables = {"Sickest subscribers": sick, "Slowest subscribers": slow, "Why attempts failed": why}
+    parts += [f'<div class="card"><h3>{title}</h3>{table}</div>' for title, table in tables.items()]
+    return "".join(parts)
+
+
+def _anomalies(results: Results) -> str:
+    if not results.arguments.anomalies:
+        return '<p class="none">Nobody asked for them (<code>--anomalies yes</code>).</p>'
+    table = _table(
+        results.rows["anomalies"],
+        {
+            "what": lambda row: _plain(row["anomaly"]),
+            "when": lambda row: _span([row["started_at"], row["ended_at"]]),
+            **Places(results).whose(),
+            "text:in numbers": lambda row: as_html(row["detail"], 400),
+        },
+        total=results.totals["anomalies"],
+        none="Nothing unusual, or too few days yet to tell.",
+    )
+    claim = (
+        '<p class="sub">What differs from a subscriber\'s own past. Of what it told of traffic unlike that of its '
+        "tests, 58 to 87 % was right; no claim of the proof rests on it.</p>"
+    )
+    return f'<div class="card">{table}{claim}</div>'
+
+
+def _waits(results: Results) -> str:
+    columns: dict[str, Callable[[Row], str]] = {
+        **Places(results).whose(),
+        "#waits": lambda row: f"{row['waits']:,}",
+        "#p50": lambda row: as_duration(row["p50_ms"]),
+        "#p95": lambda row: as_duration(row["p95_ms"]),
+        "#longest": lambda row: as_duration(row["longest_ms"]),
+    }
+    tables = [
+        (title, _table(results.rows[name], columns, total=results.totals[name], shown=12, none=none))
+        for name, title, none in (
+            ("acknowledgement_waits", "From a 202 to its acknowledgement", "No delivery was acknowledged."),
+            ("poll_waits", "Before each poll of an update_url", "Nothing was polled."),
+        )
+    ]
+    return (
+        '<div class="two">'
+        + "".join(f'<div class="card"><h3>{title}</h3>{table}</div>' for title, table in tables)
+        + "</div>"
+    )
+
+
+def _projects(results: Results) -> str:
+    rows = [row for row in results.rows["projects"] if row["project"]]
+    if not rows:
+        return '<p class="none">No project.</p>'
+    items = results.rows["cost_by_item"]
+    total, messages = sum(row["usd"] for row in items), results.rows["overall"][0]["messages"]
+    lines = _table(
+        items,
+        {
+            "item": lambda row: escape(row["item"]),
+            "#USD": lambda row: _dollars(row["usd"]),
+            "#share": lambda row: _percent(row["usd"], total),
+        },
+        total=len(items),
+    )
+    table = _table(
+        rows,
+        {
+            "project": lambda row: as_html(row["project"], 12),
+            "#messages": lambda row: f"{row['messages']:,}",
+            "#deliveries": lambda row: f"{row['deliveries']:,}",
+            "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
+            "#first try": lambda row: _percent(row["first_won"], row["tried"]),
+            "#retries each": lambda row: f"{row['retries'] / max(1, row['tried']):.2f}",
+            "#p50": lambda row: as_duration(row["delivery_p50_ms"]),
+            "#p95": lambda row: as_duration(row["delivery_p95_ms"]),
+            "#USD": lambda row: _dollars(row["usd"] or 0),
+        },
+        total=results.totals["projects"],
+        place=lambda row: (row["project"],),
+    )
+    places = Places(results)
+    queues = _table(
+        results.rows["queues"],
+        {
+            "queue": lambda row: as_html(row["queue"], 32),
+            "project": places.project,
+            "#messages": lambda row: f"{row['messages']:,}",
+            "#deliveries": lambda row: f"{row['deliveries']:,}",
+            "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
+            "#first try": lambda row: _percent(row["first_won"], row["tried"]),
+            "#given up": lambda row: f"{_given_up(row):,}",
+            "#waiting": lambda row: f"{row['open']:,}",
+            "#p50": lambda row: as_duration(row["delivery_p50_ms"]),
+            "#p95": lambda row: as_duration(row["delivery_p95_ms"]),
+        },
+        total=results.totals["queues"],
+        place=lambda row: (row["project"], row["queue"]),
+    )
+    per_million = total / messages * 1_000_000 if messages else 0.0
+    note = (
+        f"<p>At list prices ${_dollars(total)} in all, ${per_million:,.2f} per million messages. Estimated from "
+        f"usage; what each item counts is in <code>usage.py</code>.</p>"
+    )
+    return (
+        f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{queues}</div>'
+        f'<div class="card"><h3>Cost by item</h3>{lines}</div>{note}'
+    )
+
+
+def _input(results: Results) -> str:
+    rows = [
+        {"day": each.day, "objects": each.objects, "size": each.bytes, "used": each.used, "rejected": each.rejected}
+        for each in results.intakes
+    ]
+    table = _table(
+        rows,
+        {
+            "day": lambda row: _day(row["day"]),
+            "#objects": lambda row: f"{row['objects']:,}",
+            "#MB": lambda row: f"{row['size'] / 1_048_576:,.1f}",
+            "#records": lambda row: f"{row['used']:,}",
+            "#rejected": lambda row: f"{row['rejected']:,}",
+        },
+        total=len(rows),
+        shown=40,
+        none="No raw records on these days; the report stands on what was compacted before.",
+    )
+    aside = results.verdict["stream_records_quarantined"]
+    return (
+        f'<div class="card">{table}<p class="sub">Stream records set aside by the records function: '
+        f"{aside:,}.</p></div>"
+    )
+
+
+def _table(
+    rows: Sequence[Row],
+    columns: Mapping[str, Callable[[Row], str]],
+    *,
+    total: int,
+    shown: int = _SHOWN,
+    none: str = "None.",
+    place: Callable[[Row], tuple[str | None, ...]] | None = None,
+) -> str:
+    """An HTML table; a column whose name starts with # is set right,
+    one that starts with ``text:`` has room for sentences.
+
+    Args:
+        columns: What each column makes of a row.
+        total: How many rows there are in all.
+        shown: How many are shown.
+        none: What is said when there are none.
+        place: Whose place on the page a row is, see :class:`Places`.
+    """
+    if not rows:
+        return f'<p class="none">{escape(none)}</p>'
+    head = "".join(
+        f'<th class="r">{escape(name[1:])}</th>'
+        if name.startswith("#")
+        else f"<th>{escape(name.rpartition(':')[2])}</th>"
+        for name in columns
+    )
+    body = "".join(
+        ("<tr>" if place is None else f'<tr id="{_place(*place(row))}">')
+        + "".join(f"<td {_cell(name)}>{cell(row)}</td>" for name, cell in columns.items())
+        + "</tr>"
+        for row in rows[:shown]
+    )
+    more = f'<p class="sub">{total - shown:,} more in the folder.</p>' if total > shown else ""
+    return f'<div class="scroll" tabindex="0"><table><tr>{head}</tr>{body}</table></div>{more}'
+
+
+def _cell(name: str) -> str:
+    """The attributes of a column's cells; a number carries its column's name to where there is no room for a head."""
+    if name.startswith("#"):
+        return f'class="r" data-name="{escape(name[1:])}"'
+    kinds = {"delivery": "id", "text": "text", "finding": "when", "project": "when", "mostly failed with": ""}
+    return f'class="{kinds.get(name.partition(":")[0], "name")}"'
+
+
+def _place(*of: str | None) -> str:
+    """The place on the page of a project, a queue of one, or a subscriber of that: a name of our own,
+    whatever they are called.
+    """
+    key = "\0".join(each or "" for each in of)
+    return f"at-{hashlib.blake2s(key.encode(), digest_size=6).hexdigest()}"
+
+
+def _tile(label: str, number: str, detail: str, link: str = "") -> str:
+    described = f'<a href="#{link}">{escape(detail)}</a>' if link else escape(detail)
+    return (
+        f'<div class="tile"><div class="l">{escape(label)}</div><div class="n">{escape(number)}</div><div '
+        f'class="d">{described}</div></div>'
+    )
+
+
+def _change(day: Row, before: Row | None, value: Callable[[Row], int]) -> str:
+    if before is None:
+        return ""
+    if not value(before):
+        return "none on the day before" if value(day) else ""
+    return f"{value(day) / value(before) - 1:+.1%} on the day before"
+
+
+def _won(row: Row) -> int:
+    return int(row["delivered"] + row["acknowledged"])
+
+
+def _given_up(row: Row) -> int:
+    return int(row["exhausted"] + row["expired"] + row["cancelled"])
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row["project"], row["queue"], row["subscriber_id"]
+
+
+def _who(row: Row) -> str:
+    """A subscriber as people know it; its name may be shared by another queue's."""
+    return f"{row['queue']} / {_called(row)}"
+
+
+def _called(row: Row) -> str:
+    """A subscriber's name, or its id when it has none."""
+    return str(row.get("subscriber") or ("any" if row["subscriber_id"] == "*" else row["subscriber_id"]))
+
+
+def _plain(word: str) -> str:
+    return escape(word.replace("_", " "))
+
+
+def _duration_of(name: str, row: Row) -> str:
+    return as_duration(row[name])
+
+
+def _percent(part: float, whole: float) -> str:
+    return "–" if not whole else _share(part / whole)
+
+
+def _share(share: float, digits: int = 1) -> str:
+    """A share in percent; never rounded up to 100 or down to 0."""
+    text = f"{share * 100:.{digits}f}"
+    if share < 1 and float(text) == 100:
+        text = f"{100 - 10**-digits:.{digits}f}"
+    if share > 0 and float(text) == 0:
+        return f"<{10**-digits:g} %"
+    return f"{text} %"
+
+
+def _dollars(amount: float) -> str:
+    """Two places, more when it is small."""
+    return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%d %b %H:%M}"
+
+
+def _span(hours: Sequence[datetime]) -> str:
+    """The first and last of some hours, kept on one line."""
+    first, last = hours[0], hours[-1]
+    text = (
+        _time(first)
+        if first == last
+        else f"{_time(first)} – {f'{last:%H:%M}' if first.date() == last.date() else _time(last)}"
+    )
+    return f'<span class="when">{text}</span>'
+
+
+def _day(day: date) -> str:
+    return f"{day:%A, %d %B %Y}"

@@ -1,0 +1,163 @@
+"""The lives of deliveries, kept by day of acceptance: those of a day are rebuilt when records of messages accepted on
+it have come or changed, and stay as they are otherwise.
+
+A day of records tells of the messages accepted on it, and of those accepted before that were still open: its manifest
+says of which days they are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from ..records.manifest import read_manifest
+from ..storage.days import days_with, forget_days, listed_days, named_files, read_files, renew_days
+from ..storage.layout import Layout
+from ..storage.provenance import fingerprint
+from ..storage.schema import CURATED, SETTLED
+from .carried import Carried, state_records
+from .conservation import NEVER_MS, due_ms, is_expired_early, is_ordered
+from .deliveries import DELIVERY, delivery_rows, is_repeated, is_suspicious
+from .sightings import is_open
+
+UNSETTLED: Final = "unsettled"
+"""Whether some lives of a day have no end yet: only how these stand depends on the hour and on the tables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lives:
+    """All lives that a run judges or needs besides; they lie in the work folder.
+
+    Attributes:
+        root: Their folder.
+        before: Stands for all days before those that are read: the lives that were carried over are kept by it.
+        date_from: The report's first day.
+        date_to: Its last day; later ones may be there from other runs.
+        counted: By day, how many lives are ``open`` (and pushed), and whether some are ``unsettled``, ``pulled`` (and
+            open), ``suspicious``, ``repeated``, or some records ``ordered`` or ``expired_early``; of those carried
+            over, when the first is ``due`` (:func:`.conservation.due_ms`).
+    """
+
+    root: str
+    before: date
+    date_from: date
+    date_to: date
+    counted: Mapping[date, Mapping[str, int]]
+
+    @property
+    def judged(self) -> list[date]:
+        """The days whose lives are judged, :attr:`before` among them if anything was carried over."""
+        return [day for day in self.counted if day <= self.date_to]
+
+    def those(self, what: str, days: Sequence[date]) -> list[date]:
+        """The days of some that have any of what was counted."""
+        return [day for day in days if self.counted[day][what]]
+
+    def number(self, what: str) -> int:
+        """How many of what was counted are judged."""
+        return sum(self.counted[day][what] for day in self.judged)
+
+    def carried_overdue(self, at: datetime, grace: timedelta) -> list[date]:
+        """The days of lives that were carried over and are overdue: :attr:`before`, if there are such."""
+        due = self.counted.get(self.before, {}).get("due", NEVER_MS)
+        return [self.before] if due < (at - grace).timestamp() * 1000 else []
+
+    def files(self, day: date) -> list[str]:
+        """The files of a day."""
+        return named_files(self.root, day)
+
+    def read(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
+        """The lives of some days, with their ``dt``."""
+        return read_files(spark, self.root, DELIVERY, [file for day in days for file in self.files(day)])
+
+
+def rebuilt(
+    spark: SparkSession,
+    layout: Layout,
+    carried: Carried,
+    *,
+    date_from: date,
+    date_to: date,
+    last: date,
+) -> Lives:
+    """Rebuild the lives of the days of which other records are there than when they were made.
+
+    Args:
+        carried: What the run starts from.
+        date_from: The report's first day.
+        date_to: Its last day.
+        last: The last day that has records.
+    """
+    root, first = f"{layout.work}/lives", carried.first(date_from)
+    before = first - timedelta(days=1)
+    sources = _sources(layout, first, before)
+    days = [first + timedelta(days=n) for n in range((max(last, date_to) - first).days + 1)]
+    digests = {day: fingerprint(files=sources[day]) for day in days}
+    # A state knows of what was accepted before the days that are read, or of nothing.
+    state = carried.state if carried.since < first else None
+    if state:
+        kept = [f"{state.folder}/{name}" for name in state.files]
+        follows_from = (carried.since, state.fingerprint)
+        digests = {before: fingerprint(*follows_from, files=[*sources[before], *kept]), **digests}
+
+    read, seen = Observation("records"), Observation("lives")
+
+    def make(stale: list[date]) -> DataFrame:
+        files = {file for day in stale for file in sources[day]}
+        records = read_files(spark, layout.records, CURATED, sorted(files))
+        if state and before in stale:
+            records = records.unionByName(state_records(spark, layout, state))
+        accepted = F.greatest(F.to_date("accepted_at"), F.lit(before))
+        of_stale = (F.col("accepted_at") >= F.lit(_midnight(min(carried.since, first)))) & accepted.isin(*stale)
+        records = records.where(of_stale).observe(
+            read, *days_with({"ordered": is_ordered(), "expired_early": is_expired_early()}, accepted)
+        )
+        rows = delivery_rows(records).withColumn("dt", accepted)
+        unsettled = ~F.col("state").isin(*SETTLED)
+        rows = rows.withColumn("is_open", is_open())
+        found = {
+            UNSETTLED: unsettled,
+            "pulled": F.col("pull") & unsettled,
+            "suspicious": is_suspicious(),
+            "repeated": is_repeated(),
+        }
+        how_many = [
+            F.count(F.when(F.col("is_open") & (F.col("dt") == F.lit(day)), 1)).alias(f"open {day}") for day in stale
+        ]
+        if before in stale:
+            due = F.min(F.when(F.col("dt") == F.lit(before), due_ms()))
+            how_many.append(F.coalesce(due, F.lit(NEVER_MS)).alias(f"due {before}"))
+        lives = rows.observe(seen, *days_with(found, F.col("dt")), *how_many)
+        return lives.select(*DELIVERY.fieldNames(), "dt")
+
+    counted = renew_days(make, root, digests, counting=[read, seen])
+    forget_days(root, before, files=True)
+    return Lives(root=root, before=before, date_from=date_from, date_to=date_to, counted=counted)
+
+
+def _sources(layout: Layout, first: date, before: date) -> Mapping[date, list[str]]:
+    """The files of records that tell of messages accepted on a day, by that day.
+
+    Args:
+        first: The first day whose records are read.
+        before: Stands for all days before.
+    """
+    found: dict[date, list[str]] = defaultdict(list)
+    days = [day for day in listed_days(layout.records) if day >= first]
+    for day in days:
+        manifest = read_manifest(f"{layout.records}/dt={day}")
+        # Nothing vouches for a later day whose run was killed: it may tell of any.
+        accepted = manifest.accepted if manifest else [before, *days]
+        for each in {max(each, before) for each in accepted}:
+            found[each] += named_files(layout.records, day)
+    return found
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, datetime.min.time(), UTC)

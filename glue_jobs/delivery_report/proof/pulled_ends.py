@@ -1,0 +1,94 @@
+"""Ends of pulled messages: a message that has left its table has ended, and a record says so.
+
+Nothing in the table tells when it left, so a record that is on its way looks like one that was lost. But what was gone
+when one night looked, and has no record by the next, is lost. So each night keeps what it found gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ..storage.days import forget_days, listed_days, named_files, read_files, replace_days
+from ..storage.layout import Layout, kept
+from ..storage.schema import SETTLED, struct
+from .deliveries import IDENTITY
+from .findings import found
+from .sightings import Sight
+
+GONE: Final = struct("string " + " ".join(IDENTITY), "timestamp hour gone_since")
+"""A pulled message that is open by its records and in no table; ``gone_since``: when a night first saw that."""
+
+
+KEPT: Final = timedelta(days=7)
+"""For how long it is kept what a night found gone; only the newest is used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostEnds:
+    """Messages that have left their table without a record.
+
+    Attributes:
+        rows: How they were seen, as :class:`.sightings.Sightings` has them.
+        findings: ``record_missing``.
+    """
+
+    rows: DataFrame
+    findings: DataFrame
+
+
+def lost_ends(
+    spark: SparkSession,
+    judged: DataFrame,
+    ledger: DataFrame,
+    *,
+    layout: Layout,
+    since: datetime,
+    until: datetime,
+    as_of: datetime,
+    now: datetime,
+    grace: timedelta,
+) -> LostEnds:
+    """Compare the ends of pulled messages with the table.
+
+    Args:
+        judged: :func:`.conservation.with_standing` of deliveries.
+        ledger: What the tables hold, see :func:`.ledger.read_tables`.
+        layout: Where to keep what was found gone.
+        since: The ledger has what was accepted from then on.
+        until: And before then.
+        as_of: Records of events before this time should be there, but for the grace.
+        now: When the tables were read.
+    """
+    accepted = F.col("accepted_at")
+    within = (accepted >= F.lit(since)) & (accepted < F.lit(until))
+    owed = F.col("pull") & (F.col("acceptances") > 0) & (F.col("owed") > 0)
+    opened = judged.where(owed & ~F.col("state").isin(*SETTLED) & within)
+    there = ledger.select("queue_uid", F.col("id").alias("there"))
+    own = F.substring_index("delivery_id", ".", 1) == F.col("there")
+    absent = opened.join(there, (opened["queue_uid"] == there["queue_uid"]) & own, "left_anti").select(
+        *IDENTITY, "hour"
+    )
+    # That of the newest night. Its days are those on which nights looked.
+    nights = listed_days(layout.gone)[-1:]
+    before = read_files(spark, layout.gone, GONE, [file for day in nights for file in named_files(layout.gone, day)])
+    first = before.select(*IDENTITY, "gone_since")
+    gone = absent.join(first, list(IDENTITY), "left").withColumn(
+        "gone_since", F.coalesce("gone_since", F.lit(now).cast("timestamp"))
+    )
+    gone = kept(gone.select(*GONE.fieldNames()), f"{layout.work}/gone")
+    if as_of >= now:
+        # A report on the past knows less than the last night did.
+        replace_days(gone.withColumn("dt", F.lit(now.date())).coalesce(1), layout.gone, [now.date()])
+        forget_days(layout.gone, now.date() - KEPT)
+    lost = gone.where(F.col("gone_since") <= F.lit(as_of - grace))
+    rows = lost.select(*IDENTITY, F.lit(Sight.AHEAD.value).alias("sighted"))
+    since_when = F.date_format("gone_since", "yyyy-MM-dd HH:mm:ss")
+    detail = F.format_string(
+        "the table has not had it since %s at the latest, and no record tells of its end", since_when
+    )
+    return LostEnds(rows=rows, findings=found(lost, "breach", "record_missing", detail))
