@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 from typing import Any
 
 import pytest
 from glue_jobs.delivery_report.figures.balance import balance
 from glue_jobs.delivery_report.figures.cells import IS_OWN, ROUTED_QUEUE, WHO, attempt_cells, poll_waits
+from glue_jobs.delivery_report.figures.cost import by_item, by_project
 from glue_jobs.delivery_report.figures.retries import by_attempt, recovery_times, try_cells
 from glue_jobs.delivery_report.figures.tables import billed
 from glue_jobs.delivery_report.figures.traffic import (
@@ -21,6 +23,8 @@ from glue_jobs.delivery_report.figures.traffic import (
 from glue_jobs.delivery_report.figures.usage import USAGE
 from glue_jobs.delivery_report.proof.conservation import with_standing
 from glue_jobs.delivery_report.proof.deliveries import delivery_rows
+from glue_jobs.delivery_report.storage.driver import Driver
+from glue_jobs.delivery_report.storage.schema import struct
 from pyspark.sql import DataFrame, SparkSession
 from tests.glue.frames import Counted, queried, records_frame
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
@@ -163,3 +167,23 @@ def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spa
         "s1",
         "s2",
     }
+
+
+def test_what_it_costs_is_the_same_in_whatever_order_it_is_added_up() -> None:
+    # Given the lines of a bill, whose fractions make another sum in another order
+    bill = [{"project": f"p{n}", "item": f"i{n}", "units": each, "usd": each} for n, each in enumerate((0.1, 0.7, 1e3))]
+    columns = struct("string project item", "double units usd")
+    # When they are read in each order, then they cost the same
+    for lines, query in (
+        ([{**each, "item": "i"} for each in bill], by_item("bill")),
+        ([{**each, "project": "p"} for each in bill], by_project("bill")),
+    ):
+        with Driver() as driver:
+            sums = set()
+            for order in permutations(lines):
+                driver.fill("bill", columns, order)
+                (row,) = driver.rows(query)
+                sums.add(row["usd"])
+                driver.forget("bill")
+        assert len(sums) == 1
+    assert len({sum(each["usd"] for each in order) for order in permutations(bill)}) > 1

@@ -47,3 +47,19 @@ def bill(attempts: str, fates: str) -> str:
                 )
             )
         )"""
+
+
+def by_item(lines: str) -> str:
+    """What each item costs all projects. Always added up in one order, on which fractions depend.
+
+    Args:
+        lines: See :func:`bill`.
+    """
+    return f"""
+        SELECT item, sum(units ORDER BY project) AS units, sum(usd ORDER BY project) AS usd
+        FROM {lines} GROUP BY item"""
+
+
+def by_project(lines: str) -> str:
+    """What each project costs; see :func:`by_item`."""
+    return f"SELECT project, sum(usd ORDER BY item) AS usd FROM {lines} GROUP BY project"

@@ -12,7 +12,7 @@ from ..storage.driver import Driver
 from .balance import balance, verdicts
 from .causes import by_cause
 from .cells import IS_OWN, NAMES, OUTCOMES, WHO, failures_by_cause, hourly, outcomes, poll_waits, summed, usual_cause
-from .cost import bill
+from .cost import bill, by_item, by_project
 from .retries import by_attempt, recovery_times
 from .traffic import FATES, acknowledgement_waits, backlog, counted_once, fates, given_up, without_gaps
 
@@ -83,7 +83,7 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
         "SELECT attempts AS attempts_made, failed AS attempts_failed, polls, parks, p50_ms, p95_ms, p99_ms, longest_ms "
         f"FROM ({summed(theirs, ())})"
     )
-    usd = "SELECT project, sum(usd) AS usd FROM bill GROUP BY project"
+    usd = by_project("bill")
     counted = ", ".join(f"coalesce({name}, 0) AS {name}" for name in (*FATES, "usd"))
 
     def course(rows: str, key: str, counts: Mapping[str, str]) -> str:
@@ -135,9 +135,7 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
             f"SELECT * FROM ({poll_waits(theirs)}) LEFT JOIN ({called}) USING ({_WHO})", f"waits DESC, {_WHO}"
         ),
         "cost": Table("SELECT * FROM bill", "project, usd DESC, item"),
-        "cost_by_item": Table(
-            "SELECT item, sum(units) AS units, sum(usd) AS usd FROM bill GROUP BY item", "usd DESC, item"
-        ),
+        "cost_by_item": Table(by_item("bill"), "usd DESC, item"),
         "costliest_projects": Table(f"{usd} ORDER BY usd DESC, project LIMIT {RANKED}", "usd DESC, project"),
         "failures_by_cause": Table(failures_by_cause(theirs), "attempts DESC, cause"),
         "anomalies": Table("SELECT * FROM anomalies", f"score DESC, anomaly, {_WHO}, started_at"),
