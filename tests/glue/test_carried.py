@@ -149,43 +149,6 @@ def test_what_a_person_has_settled_is_neither_named_nor_carried(
     assert json.loads(states(tmp_path)["2026-11-23"])["rows"] == 1
 
 
-def test_the_same_night_again_changes_nothing_and_a_missed_night_loses_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # Given a lost delivery of the first day
-    lives = Lives()
-    lost = lives.attempt(lives.post(NOON)[0], 503)
-    every_day(lives, 7)
-    lives.write(tmp_path / "records")
-    night(spark, tmp_path, 0)
-    at_once = tmp_path / "at_once"
-    for part in ("records", "out"):
-        shutil.copytree(tmp_path / part, at_once / part)
-    night(spark, tmp_path, 2)
-    before = states(tmp_path)
-    assert sorted(before) == ["2026-11-17", "2026-11-19"]
-    # When the same night is run again, then no state is written again
-    assert night(spark, tmp_path, 2).named == [("overdue", lost.delivery_id)]
-    assert states(tmp_path) == before
-    # When three nights are missed, the next one reads the days between
-    whole = job.run(spark, asked_at_night(tmp_path, 6))
-    assert [(row["finding"], row["delivery_id"]) for row in whole.rows["findings"]] == [("overdue", lost.delivery_id)]
-    # And then the tables that Athena sees have every day, and what was lost by its standing and as a finding
-    layout, week = Layout(f"file://{tmp_path}/out", "any"), (FIRST, FIRST + timedelta(days=6))
-    rows = rows_of(read_replaced(spark, layout.deliveries, KEPT_DELIVERY, *week))
-    assert Counter((row["dt"] - FIRST).days for row in rows) == {0: 2, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1}
-    assert [row["delivery_id"] for row in rows if row["standing"] == "missing"] == [lost.delivery_id]
-    attempts = Counter((row["dt"] - FIRST).days for row in rows_of(read_replaced(spark, layout.hours, HOURLY, *week)))
-    assert attempts.keys() == {2, 3, 4, 5, 6}  # the nights before ran up to the proof only
-    assert [row["delivery_id"] for row in rows_of(read_replaced(spark, layout.findings, FINDING, *week))] == (
-        [lost.delivery_id] * 3
-    )
-    # And its state is the same as that of a run over all days
-    night(spark, at_once, 6)
-    for each in ("fingerprint", "rows", "since", "lost"):
-        assert json.loads(states(tmp_path)["2026-11-23"])[each] == json.loads(states(at_once)["2026-11-23"])[each]
-
-
 @dataclass(frozen=True)
 class Kept:
     """Records of seven days, of which four have had their nights, with a delivery that was lost on the first."""
@@ -206,9 +169,42 @@ def kept(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Kept:
     every_day(lives, 7)
     folder = tmp_path_factory.mktemp("kept")
     lives.write(folder / "records")
-    for day in (0, 3):
-        night(spark, folder, day)
+    night(spark, folder, 0)
+    shutil.copytree(folder / "out", folder / "after_the_first")
+    night(spark, folder, 3)
     return Kept(folder, lost)
+
+
+def test_the_same_night_again_changes_nothing_and_a_missed_night_loses_nothing(
+    spark: SparkSession, kept: Kept, tmp_path: Path
+) -> None:
+    # Given a delivery that was lost on the first day, and the nights after it and the fourth
+    lost, at_once = kept.lost, tmp_path / "at_once"
+    kept.copy(tmp_path)
+    shutil.copytree(kept.folder / "records", at_once / "records")
+    shutil.copytree(kept.folder / "after_the_first", at_once / "out")
+    before = states(tmp_path)
+    assert sorted(before) == ["2026-11-17", "2026-11-20"]
+    # When the same night is run again, then no state is written again
+    assert night(spark, tmp_path, 3).named == [("overdue", lost.delivery_id)]
+    assert states(tmp_path) == before
+    # When two nights are missed, the next one reads the days between
+    whole = job.run(spark, asked_at_night(tmp_path, 6))
+    assert [(row["finding"], row["delivery_id"]) for row in whole.rows["findings"]] == [("overdue", lost.delivery_id)]
+    # And then the tables that Athena sees have every day, and what was lost by its standing and as a finding
+    layout, week = Layout(f"file://{tmp_path}/out", "any"), (FIRST, FIRST + timedelta(days=6))
+    rows = rows_of(read_replaced(spark, layout.deliveries, KEPT_DELIVERY, *week))
+    assert Counter((row["dt"] - FIRST).days for row in rows) == {0: 2, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1}
+    assert [row["delivery_id"] for row in rows if row["standing"] == "missing"] == [lost.delivery_id]
+    attempts = Counter((row["dt"] - FIRST).days for row in rows_of(read_replaced(spark, layout.hours, HOURLY, *week)))
+    assert attempts.keys() == {3, 4, 5, 6}  # the nights before ran up to the proof only
+    assert [row["delivery_id"] for row in rows_of(read_replaced(spark, layout.findings, FINDING, *week))] == (
+        [lost.delivery_id] * 3
+    )
+    # And its state is the same as that of a run over all days
+    night(spark, at_once, 6)
+    for each in ("fingerprint", "rows", "since", "lost"):
+        assert json.loads(states(tmp_path)["2026-11-23"])[each] == json.loads(states(at_once)["2026-11-23"])[each]
 
 
 def test_a_state_that_cannot_be_used_is_said_and_made_up_for(spark: SparkSession, kept: Kept, tmp_path: Path) -> None:
@@ -262,7 +258,6 @@ def test_a_look_back_before_all_that_is_kept_takes_nothing_away(
 ) -> None:
     # Given states from the third day on, that know everything from the first
     kept.copy(tmp_path)
-    night(spark, tmp_path, 4)
     (tmp_path / "out/curated/open/2026-11-17.json").unlink()
     before = states(tmp_path)
     # When somebody makes a report on the second day alone
