@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from glue_jobs.delivery_report.figures.balance import balance, verdicts
 from glue_jobs.delivery_report.figures.traffic import fate_cells
@@ -303,7 +304,8 @@ def test_what_was_taken_out_of_the_table_before_its_time_is_no_expiry(spark: Spa
 
 def test_order_within_a_key(spark: SparkSession) -> None:
     # Given three messages of a key, delivered in some orders; and the same without a key
-    keyed, overtaken = [], []
+    keyed: list[dict[str, Any]] = []
+    overtaken: list[str] = []
     for sequences, wrong in (((1, 2, 3), ()), ((1, 3, 2), (2,)), ((3, 1, 2), (1, 2))):
         key = f"customer {sequences}"
         lives = Lives(posted=100 * len(keyed))

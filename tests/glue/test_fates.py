@@ -171,7 +171,9 @@ def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spa
 
 def test_what_it_costs_is_the_same_in_whatever_order_it_is_added_up() -> None:
     # Given the lines of a bill, whose fractions make another sum in another order
-    bill = [{"project": f"p{n}", "item": f"i{n}", "units": each, "usd": each} for n, each in enumerate((0.1, 0.7, 1e3))]
+    bill: list[dict[str, Any]] = [
+        {"project": f"p{n}", "item": f"i{n}", "units": each, "usd": each} for n, each in enumerate((0.1, 0.7, 1e3))
+    ]
     columns = struct("string project item", "double units usd")
     # When they are read in each order, then they cost the same
     for lines, query in (

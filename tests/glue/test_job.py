@@ -220,6 +220,11 @@ def test_one_day_that_has_not_changed_costs_no_work_of_spark_until_something_of_
     lives.schedule(lives.post(NOON, delay=4 * DAY, expires_in=11 * DAY)[0], NOON + 100)
     evening = FixedDelay(retries=2, delay_s=6 * 3600)
     waits = lives.attempt(lives.post(NOON)[0], 503, policy=evening)
+    # And two messages of an ordering key came in its order
+    keyed = Lives(posted=100)
+    for n in range(2):
+        keyed.attempt(keyed.post(NOON + n)[0])
+    lives.records += [replace(each, order_key="k", sequence=int(each.message_id)) for each in keyed.records]
     lives.write(tmp_path / "records")
     first = job.run(spark, asked(tmp_path))
     # When it is asked for again, and in the afternoon

@@ -18,7 +18,16 @@ from ..records.links import missing_objects
 from ..records.manifest import read_manifest
 from ..run.arguments import Arguments, BadInput
 from ..run.progress import Steps
-from ..storage.days import days_with, empty_days, listed_days, named_files, read_files, renew_days, replace_days
+from ..storage.days import (
+    days_with,
+    empty_days,
+    forget_days,
+    listed_days,
+    named_files,
+    read_files,
+    renew_days,
+    replace_days,
+)
 from ..storage.files import listed
 from ..storage.layout import Layout, kept, small_table
 from ..storage.provenance import fingerprint
@@ -319,7 +328,7 @@ class _Run:
         found = [small_table(self.spark, known, FINDING)] if known else []
         for what, findings in (("ordered", order_findings), ("expired_early", expiry_findings)):
             if lives.number(what):
-                found.append(findings(read_records(self.spark, self.layout, self.arguments.date_from)))
+                found += self._of_records(what, findings)
         if late is not None:
             found.append(overdue_findings(late))
         if some := lives.those("suspicious", lives.judged):
@@ -327,6 +336,20 @@ class _Run:
             found.append(delivery_findings(self.history(), suspects))
         found += tables.findings
         return reduce(DataFrame.unionByName, found) if found else None
+
+    def _of_records(self, what: str, findings: Callable[[DataFrame], DataFrame]) -> list[DataFrame]:
+        """Findings that follow from the records alone: looked for again only if some of these have changed."""
+        root, night = f"{self.layout.work}/{what}", self.arguments.date_to
+        days = [day for day in listed_days(self.layout.records) if day >= self.arguments.date_from]
+        files = [file for day in days for file in named_files(self.layout.records, day)]
+
+        def make(_: Sequence[date]) -> DataFrame:
+            return findings(read_files(self.spark, self.layout.records, CURATED, files)).withColumn("dt", F.lit(night))
+
+        renew_days(make, root, {night: fingerprint(files=files)})
+        forget_days(root, night, files=True)
+        named = named_files(root, night)
+        return [read_files(self.spark, root, FINDING, named).drop("dt")] if named else []
 
     def unheard(self, intakes: Sequence[DayIntake], comparison: Comparison | None) -> list[dict[str, Any]]:
         """Streams without pulses, and objects that others name and that are not there."""
