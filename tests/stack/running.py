@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import signal
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,8 +21,6 @@ from local import projects, stack
 
 __all__ = ["RunningStack", "free_port", "prepared"]
 
-_RUNS_S = 0.02
-"""How long a function's processes run between two stops when they are slowed."""
 _PORTS = range(20_000, 32_000)
 """Below those that a system gives to outgoing connections, one of which might have the port of a stack that is down."""
 
@@ -147,23 +142,3 @@ class RunningStack:
     def kill_function_workers(self, function: str) -> int:
         """Kill the processes of a function (``push``, ``ingest`` ...) with SIGKILL; returns how many there were."""
         return stack.kill_function_workers(self.place, self.outputs[f"{function.capitalize()}FunctionName"])
-
-    @contextmanager
-    def slowed(self, function: str, times: int) -> Iterator[None]:
-        """Let a function's processes have a part of the time only: they are stopped again and again."""
-        name = self.outputs[f"{function.capitalize()}FunctionName"]
-        ends = threading.Event()
-
-        def slow() -> None:
-            while not ends.wait(_RUNS_S):
-                stack.kill_function_workers(self.place, name, signal.SIGSTOP)
-                ends.wait(_RUNS_S * (times - 1))
-                stack.kill_function_workers(self.place, name, signal.SIGCONT)
-
-        slowing = threading.Thread(target=slow, daemon=True)
-        slowing.start()
-        try:
-            yield
-        finally:
-            ends.set()
-            slowing.join()
