@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -86,28 +87,49 @@ def test_a_project_converts_few_queues_at_a_time(hub: Hub, world: World) -> None
     assert len(waits.waiting[PROJECT]) == waits.places - 1
 
 
-def test_a_post_that_was_under_way_is_not_lost(hub: Hub, world: World) -> None:
-    # Given a post that found the queue a pull queue, and stores its message after the queue was converted
-    hub.post("q", "before")
+def stores_late(hub: Hub, world: World) -> Callable[[], None]:
+    """A post that finds the queue a pull queue now, and stores its message when it is called."""
     found = world.config.queue(PROJECT, "q", fresh=True)
     assert found is not None
+
+    def store() -> None:
+        now = world.clock.now()
+        late = Message(
+            project=PROJECT,
+            queue="q",
+            queue_uid=found.pull_uid,
+            message_id="1900000000000000000",
+            body=b"late",
+            body_size=4,
+            accepted_at=now,
+            due_at=now,
+            expires_at=now + 1_000_000,
+            subscriber_ids=(),
+        )
+        world.pull.put([late])
+
+    return store
+
+
+def test_a_post_that_was_under_way_is_not_lost(hub: Hub, world: World) -> None:
+    # Given a post that stores its message after the queue was converted
+    hub.post("q", "before")
+    store = stores_late(hub, world)
     convert(hub)
-    now = world.clock.now()
-    late = Message(
-        project=PROJECT,
-        queue="q",
-        queue_uid=found.pull_uid,
-        message_id="1900000000000000000",
-        body=b"late",
-        body_size=4,
-        accepted_at=now,
-        due_at=now,
-        expires_at=now + 1_000_000,
-        subscriber_ids=(),
-    )
-    world.pull.put([late])
+    store()
     # Then the queue says that something is left, and the next request moves it
     assert hub.call("GET", "/queues/q").body["queue"]["left"] == 1
+    assert convert(hub).body["queue"]["left"] == 0
+    world.run(seconds=5)
+    assert Counter(pushed(world)) == Counter([b"before", b"late"])
+
+
+def test_a_post_that_was_under_way_is_waited_for(hub: Hub, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a post that stores its message within a second after the queue was converted
+    hub.post("q", "before")
+    store = stores_late(hub, world)
+    monkeypatch.setattr(world.clock, "sleep", lambda seconds: store())
+    # When it is converted, then one request moves it
     assert convert(hub).body["queue"]["left"] == 0
     world.run(seconds=5)
     assert Counter(pushed(world)) == Counter([b"before", b"late"])

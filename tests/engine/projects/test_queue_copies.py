@@ -13,6 +13,7 @@ from tests.fakes import FakeClock, FakeConfigStore
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.projects.copies import slot_of
 from pushhub.engine.projects.queue_copies import (
     CHANGE_MS,
     CLOCKS_OFF_MS,
@@ -133,8 +134,9 @@ def test_a_change_waits_for_the_last_copy_to_be_too_old() -> None:
     # Given a copy
     bench = Bench()
     bench.read()
-    # When the queue is changed, then that takes longer than a copy is kept
+    # When the queue is changed, then that is noted for attempts, and takes longer than a copy is kept
     changed = bench.change(message_expiration=7)
+    assert bench.config.noted_changes().keys() == {slot_of(PROJECT, NAME)}
     assert bench.clock.slept == [QUIET_S]
     assert QUIET_S * 1000 > KEPT_MS
     # And posts see it, and make no copies for a while
