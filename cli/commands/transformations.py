@@ -16,7 +16,7 @@ from .receivers import Whose
 
 LANGUAGES = ("javascript", "jsonata")
 _language = click.option(
-    "--language", type=click.Choice(LANGUAGES), default=LANGUAGES[0], help="By default JavaScript."
+    "--language", type=click.Choice(LANGUAGES), help="By default JSONata for a file *.jsonata, otherwise JavaScript."
 )
 _variable = click.option("--variable", multiple=True, metavar="NAME=VALUE", help="For the code's env. Repeatable.")
 _app = click.option("--app", required=True, help="Id or uid of the application.")
@@ -56,7 +56,7 @@ def try_transformation(
     app: str,
     endpoint: str,
     event_type: str,
-    language: str,
+    language: str | None,
     variable: tuple[str, ...],
 ) -> None:
     """Run the file CODE on the file PAYLOAD, a JSON object: what the endpoint would be sent. Nothing is."""
@@ -64,7 +64,7 @@ def try_transformation(
         given = read(payload.read())
     except NotJson as error:
         raise click.ClickException(f"{payload.name} {error}") from error
-    body: dict[str, Any] = {"code": code.read(), "eventType": event_type, "payload": given, "language": language}
+    body: dict[str, Any] = {**_code(code, language), "eventType": event_type, "payload": given}
     if variable:
         body["variables"] = _variables(variable)
     found = fields(hub.rest().call("POST", f"{_path(app, endpoint)}/simulate", body))
@@ -87,13 +87,13 @@ def set_transformation(
     app: str,
     endpoint: str,
     enable: bool | None,
-    language: str,
+    language: str | None,
     variable: tuple[str, ...],
 ) -> None:
     """Give an endpoint the file CODE; what is not said stays as it is. Variables replace all that are there."""
     body: dict[str, Any] = {}
     if code is not None:
-        body |= {"code": code.read(), "language": language}
+        body |= _code(code, language)
     if enable is not None:
         body["enabled"] = enable
     if variable:
@@ -102,6 +102,15 @@ def set_transformation(
         raise click.UsageError("Say what is to change: CODE, --enable, --disable or --variable")
     hub.rest().call("PATCH", _path(app, endpoint), body)
     hub.note("It holds from the next try on")
+
+
+def _code(file: IO[str], language: str | None) -> dict[str, str]:
+    """The code in a file, and what it is written in: what was said, or else what the file's name says."""
+    javascript, jsonata = LANGUAGES
+    return {
+        "code": file.read(),
+        "language": language or (jsonata if file.name.lower().endswith(f".{jsonata}") else javascript),
+    }
 
 
 def _path(app: str, endpoint: str) -> str:

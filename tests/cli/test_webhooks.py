@@ -293,6 +293,15 @@ def test_code_is_tried_on_a_file_and_kept(hub: ServedHub, typed: Typed, tmp_path
     ]
     typed("transformations", "set", *SHOP, "--disable")
     assert typed.json("transformations", "show", *SHOP)[0]["enabled"] is False
+    # And a file of JSONata is known by its name
+    expression = tmp_path / "code.JSONata"
+    expression.write_text('{"payload": payload.n}')
+    typed("transformations", "try", str(expression), str(payload), *SHOP)
+    assert hub.worlds["webhooks"].world.ports.scripts.asked[-1]["language"] == "jsonata"
+    typed("transformations", "set", str(expression), *SHOP)
+    assert typed.json("transformations", "show", *SHOP)[0]["language"] == "jsonata"
+    typed("transformations", "set", str(expression), *SHOP, "--language", "javascript")
+    assert typed.json("transformations", "show", *SHOP)[0]["language"] == "javascript"
     # And what cannot be right is named
     typed("transformations", "set", *SHOP, code=2)
     typed("transformations", "set", *SHOP, "--variable", "K", code=2)

@@ -64,9 +64,14 @@ def write_frame(descriptor: int, body: bytes) -> None:
 
 
 class Runner:
-    """Runs code in contexts that were prepared before: a run is a fork, so each finds them unused."""
+    """Runs code in contexts that were prepared before: a run is a fork, so each finds them unused.
 
-    def __init__(self) -> None:
+    Args:
+        engine_s: After so many seconds of CPU the engine interrupts code where it can.
+    """
+
+    def __init__(self, engine_s: float = ENGINE_S) -> None:
+        self._engine_s = engine_s
         self._prepared: dict[str, tuple[Any, Any]] = {}
         self.prepare("javascript")
 
@@ -89,7 +94,7 @@ class Runner:
         context, harness = self.prepare(request["language"])
         context.set_memory_limit(HEAP_BYTES)
         context.set_max_stack_size(STACK_BYTES)
-        context.set_time_limit(ENGINE_S)
+        context.set_time_limit(self._engine_s)
         try:
             harness("begin", json.dumps({name: request[name] for name in ("now", "seed", "most")}))
             if request["language"] == "javascript":
@@ -109,7 +114,8 @@ class Runner:
 
 def _explained(error: Exception) -> dict[str, str]:
     """How the engine ended a run."""
-    text = str(error)
+    # Where a fault is stands in a line of its own.
+    text = " ".join(str(error).split())
     if text.startswith("InternalError: interrupted"):
         return timed_out()
     if isinstance(error, MemoryError) or "out of memory" in text:
