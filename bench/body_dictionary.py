@@ -142,8 +142,8 @@ def main() -> None:
         page.table(
             head,
             [
-                [told, str(level), *row(bodies, words, level, page.options.rounds)]
-                for told, words in WORDS.items()
+                [reported, str(level), *row(bodies, words, level, page.options.rounds)]
+                for reported, words in WORDS.items()
                 for level in LEVELS
             ],
         )

@@ -302,14 +302,14 @@ def run(
 
 def push(hub: Hub, account: Account, urls: dict[str, str], *, push_ms: float, pushed: int) -> int:
     """Work off what is in the push queue; returns how many batches that were."""
-    made = 0
+    count = 0
     for records in handed_over(hub, urls["PUSH_QUEUE_URL"], pushed):
         kept = hub.invoke(account, "push", {"Records": records}, waits_ms=push_ms)
         assert kept == {"batchItemFailures": []}
         payload = sum(len(each["body"].encode()) for each in records)
         account.add("push", sqs_standard_request=-(-payload // 65_536) + 1)
-        made += 1
-    return made
+        count += 1
+    return count
 
 
 def handed_over(hub: Hub, url: str, most: int) -> Iterator[list[dict[str, Any]]]:
@@ -503,27 +503,27 @@ def bench() -> Iterator[Bench]:
                 created_at=0,
             )
             outside.config.create_queue(queue)
-        made = Bench(hub, urls, project, token, port)
-        run(made.hub, queued(made, 1), urls)  # warms caches
-        yield made
+        setup = Bench(hub, urls, project, token, port)
+        run(setup.hub, queued(setup, 1), urls)  # warms caches
+        yield setup
 
 
 def queued(
-    made: Bench, per_post: int, domain: str = DOMAINS["gateway"], queue: str = "orders"
+    setup: Bench, per_post: int, domain: str = DOMAINS["gateway"], queue: str = "orders"
 ) -> Iterable[dict[str, Any]]:
     """The posts of all messages to a queue, so many in each."""
-    return [posted(made, [BODY] * per_post, domain, queue)] * (MESSAGES // per_post)
+    return [posted(setup, [BODY] * per_post, domain, queue)] * (MESSAGES // per_post)
 
 
 def posted(
-    made: Bench, bodies: Sequence[str], domain: str = DOMAINS["gateway"], queue: str = "orders"
+    setup: Bench, bodies: Sequence[str], domain: str = DOMAINS["gateway"], queue: str = "orders"
 ) -> dict[str, Any]:
     """One post."""
-    path = f"/3/projects/{made.project}/queues/{queue}/messages"
-    return gateway_event(path, {"messages": [{"body": each} for each in bodies]}, f"OAuth {made.token}", domain=domain)
+    path = f"/3/projects/{setup.project}/queues/{queue}/messages"
+    return gateway_event(path, {"messages": [{"body": each} for each in bodies]}, f"OAuth {setup.token}", domain=domain)
 
 
-def of_size(made: Bench, size: int, whose: str = UNKNOWN, queue: str = "orders") -> Iterator[dict[str, Any]]:
+def of_size(setup: Bench, size: int, whose: str = UNKNOWN, queue: str = "orders") -> Iterator[dict[str, Any]]:
     """The posts of all messages with bodies of about a size, one in each: those of bench/webhook_bodies.py.
 
     Args:
@@ -537,29 +537,29 @@ def of_size(made: Bench, size: int, whose: str = UNKNOWN, queue: str = "orders")
         deflated.CURRENT = words
         deflated.DICTIONARIES[zlib.adler32(words)] = words
         exact = base64.b64encode(drawn.randbytes(size * 3 // 4)).decode() if whose == RANDOM else each.content.decode()
-        yield posted(made, [exact], queue=queue)
+        yield posted(setup, [exact], queue=queue)
 
 
-def applications(made: Bench, count: int) -> list[str]:
+def applications(setup: Bench, count: int) -> list[str]:
     """New applications, each with an endpoint."""
 
     def asked(path: str, body: object) -> str:
-        event = gateway_event(f"/api/v1{path}", body, f"Bearer {made.token}")
-        answer = made.hub.invoke(Account(messages=1), "control", event)
+        event = gateway_event(f"/api/v1{path}", body, f"Bearer {setup.token}")
+        answer = setup.hub.invoke(Account(messages=1), "control", event)
         assert answer["statusCode"] == 201, answer
         return str(json.loads(answer["body"])["id"])
 
     apps = [asked("/app", {"name": f"Customer {number}"}) for number in range(count)]
     for app in apps:
-        asked(f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{made.port}/in"})
+        asked(f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{setup.port}/in"})
     return apps
 
 
-def webhooks(made: Bench, apps: list[str], *, keys: bool) -> Iterator[dict[str, Any]]:
+def webhooks(setup: Bench, apps: list[str], *, keys: bool) -> Iterator[dict[str, Any]]:
     """The posts of all messages to applications in turn, as Svix's clients make them."""
     body = {"eventType": "order.paid", "payload": json.loads(BODY)}
     for app in itertools.islice(itertools.cycle(apps), MESSAGES):
-        event = gateway_event(f"/api/v1/app/{app}/msg", body, f"Bearer {made.token}")
+        event = gateway_event(f"/api/v1/app/{app}/msg", body, f"Bearer {setup.token}")
         if keys:
             event["headers"]["idempotency-key"] = f"auto_{uuid.uuid4()}"
         yield event
@@ -582,36 +582,36 @@ WAYS_TO_POST = (
 """Messages of a post, where it is made, the queue, what that is called, and the aim in dollars."""
 
 
-def counted(page: Page, made: Bench) -> None:
+def counted(page: Page, setup: Bench) -> None:
     """Count, and tell."""
-    hub, urls, rounds = made.hub, made.urls, page.options.rounds
+    hub, urls, rounds = setup.hub, setup.urls, page.options.rounds
     plain = 0.0
-    run(hub, queued(made, 1, queue=NAMED), urls)
+    run(hub, queued(setup, 1, queue=NAMED), urls)
     for per_post, door, queue, way, aim in WAYS_TO_POST:
-        posts = (queued(made, per_post, DOMAINS[door], queue) for _ in range(rounds))
-        told = shown(least([run(hub, each, urls, eager=queue == EAGER) for each in posts]))
-        plain = plain or told.calls
-        page.tell(f"{way}, a million messages: {told.heading} (aim: under ${aim:.2f})", told.text)
+        posts = (queued(setup, per_post, DOMAINS[door], queue) for _ in range(rounds))
+        reported = shown(least([run(hub, each, urls, eager=queue == EAGER) for each in posts]))
+        plain = plain or reported.calls
+        page.tell(f"{way}, a million messages: {reported.heading} (aim: under ${aim:.2f})", reported.text)
     page.tell("## Larger bodies, posted 1 at a time")
     for size, whose, way, aim in OF_SIZES:
-        told = shown(least([run(hub, of_size(made, size, whose), urls) for _ in range(rounds)]))
-        page.tell(f"{way}, a million messages: {told.heading} (aim: at most ${aim:.2f} with all)", told.text)
+        reported = shown(least([run(hub, of_size(setup, size, whose), urls) for _ in range(rounds)]))
+        page.tell(f"{way}, a million messages: {reported.heading} (aim: at most ${aim:.2f} with all)", reported.text)
     page.tell("## Webhooks")
     for way, endpoints, keys in WAYS:
-        apps, push_ms = applications(made, endpoints), ENDPOINT_MS + GATHER_MS
-        messages = (webhooks(made, apps, keys=keys) for _ in range(1 + rounds))
+        apps, push_ms = applications(setup, endpoints), ENDPOINT_MS + GATHER_MS
+        messages = (webhooks(setup, apps, keys=keys) for _ in range(1 + rounds))
         accounts = [run(hub, each, urls, push_ms=push_ms) for each in messages]
         # The first one warms caches.
-        told = shown(least(accounts[1:]))
-        share = f"(calls {told.calls / plain - 1:+.0%} of an IronMQ message; aim: +10%)"
-        page.tell(f"{way}, a million messages: {told.heading} {share}", told.text)
+        reported = shown(least(accounts[1:]))
+        share = f"(calls {reported.calls / plain - 1:+.0%} of an IronMQ message; aim: +10%)"
+        page.tell(f"{way}, a million messages: {reported.heading} {share}", reported.text)
 
 
 def main() -> None:
     """Count, print, save."""
     page = Page("Cost of a million messages with one subscriber", __doc__, rounds=3)
-    with bench() as made:
-        counted(page, made)
+    with bench() as setup:
+        counted(page, setup)
     page.save()
 
 

@@ -78,10 +78,12 @@ def main() -> None:
     rows: list[list[str]] = []
     for rate in (10, 200):
         for eager in (False, True):
-            made = run(eager=eager, rate=rate, seconds=page.options.seconds)
-            times = (made.posts, made.latencies, made.whole)
+            result = run(eager=eager, rate=rate, seconds=page.options.seconds)
+            times = (result.posts, result.latencies, result.whole)
             figures = cells(".0f", *(percentile(each, share) for each in times for share in (0.5, 0.95)))
-            rows.append([str(rate), "eager" if eager else "by the stream", *figures, str(made.lost), str(made.twice)])
+            rows.append(
+                [str(rate), "eager" if eager else "by the stream", *figures, str(result.lost), str(result.twice)]
+            )
             print(rows[-1], flush=True)
     head = ["posts a second", "first orders"]
     for name in ("a post takes", "from its answer to the endpoint", "from before it"):

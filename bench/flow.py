@@ -154,8 +154,8 @@ def tasks(target: Endpoint) -> list[str]:
 
     def ask(number: int) -> tuple[str, float]:
         begun = time.time()
-        made = busy.webhooks("POST", f"{paths[0]}/replay-missing", since, key=f"task-{number}")["id"]
-        return made, time.time() - begun
+        task = busy.webhooks("POST", f"{paths[0]}/replay-missing", since, key=f"task-{number}")["id"]
+        return task, time.time() - begun
 
     asked = list(map(ask, range(TASKS)))
     with ThreadPoolExecutor(4) as pool:
@@ -166,10 +166,10 @@ def tasks(target: Endpoint) -> list[str]:
     while other.webhooks("GET", f"/background-task/{replay}")["status"] == "running" and time.time() < begun + 200:
         time.sleep(0.5)
     done = time.time() - begun
-    made = len({each for each, _ in (*asked, *repeated)})
+    counted = len({each for each, _ in (*asked, *repeated)})
     took = [[seconds for _, seconds in each] for each in (asked, repeated)]
     times = [percentile(each, share) for each in took for share in (0.5, 1)]
-    return [str(made), *cells(".2f", *times, answered), f"{done:.0f}", f"{load:.1f}"]
+    return [str(counted), *cells(".2f", *times, answered), f"{done:.0f}", f"{load:.1f}"]
 
 
 def main() -> None:

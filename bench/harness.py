@@ -71,8 +71,8 @@ class Page:
         interpreter = python.relative_to(here) if python.is_relative_to(here) else python
         module = Path(sys.argv[0]).resolve().relative_to(here).with_suffix("").as_posix().replace("/", ".")
         command = " ".join([str(interpreter), "-m", module, *sys.argv[1:]])
-        made = f"Made {datetime.now(UTC):%Y-%m-%d} by `{command}` on {machine}."
-        path.write_text("\n\n".join([f"# {self._title}", made, self._about, *self._parts]) + "\n")
+        case = f"Made {datetime.now(UTC):%Y-%m-%d} by `{command}` on {machine}."
+        path.write_text("\n\n".join([f"# {self._title}", case, self._about, *self._parts]) + "\n")
         print(f"saved to {path}")
 
 

@@ -48,8 +48,8 @@ VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36",
 
 def environment(function: str) -> dict[str, str]:
     """A value for every setting that a function must have."""
-    made = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
-    return made | {each.name: _value(each) for each in settings_of(function) if not each.optional}
+    created = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
+    return created | {each.name: _value(each) for each in settings_of(function) if not each.optional}
 
 
 def _value(setting: EnvironmentSetting[Any]) -> str:

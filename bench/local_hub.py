@@ -74,10 +74,10 @@ def tenant(name: str) -> Tenant:
     """A new project in the running stack."""
     place = Place.from_environment()
     description = stack.describe(place)
-    made = projects.make(
+    project = projects.make(
         stack.aws(description), description.outputs["ConfigTableName"], f"{name}-{secrets.token_hex(4)}", place.projects
     )
-    return Tenant(description.base_url, made.project_id, made.token)
+    return Tenant(description.base_url, project.project_id, project.token)
 
 
 def forget_work() -> None:

@@ -134,46 +134,46 @@ def report() -> float:
     return 2 * REPORT_S / 3_600 * price
 
 
-def clocked(made: Bench) -> Iterator[tuple[str, str, float]]:
+def clocked(setup: Bench) -> Iterator[tuple[str, str, float]]:
     """What the runs by the clock cost on empty tables, on average of an hour's: some do what others leave out."""
     real = SystemClock.now
     for name, seconds in CLOCK.items():
         # The first one imports, and finds out where it is.
-        made.hub.invoke(Account(messages=1), name, {})
+        setup.hub.invoke(Account(messages=1), name, {})
         measured = max(1, MEASURED_S // seconds)
         account = Account(messages=measured)
         for number in range(1, measured + 1):
             ahead = number * seconds * 1000
             SystemClock.now = lambda self, ahead=ahead: real(self) + ahead  # type: ignore[method-assign, misc]
-            made.hub.invoke(account, name, {})
+            setup.hub.invoke(account, name, {})
         SystemClock.now = real  # type: ignore[method-assign]
         runs = MONTH_S / seconds
         dollars = sum(account.bill().values()) / 1e6 + PRICES["scheduler_invocation"]
         yield name, f"{runs:,.0f} runs", runs * dollars
 
 
-def pulses(made: Bench) -> Iterator[tuple[str, str, float]]:
+def pulses(setup: Bench) -> Iterator[tuple[str, str, float]]:
     """What becomes of the pulses that the runs of wake have sent: each comes out of its stream by itself."""
-    items = [each for each in scan(made.hub.dynamodb) if each["sk"]["S"] == PULSE]
+    items = [each for each in scan(setup.hub.dynamodb) if each["sk"]["S"] == PULSE]
     account = Account(messages=len(items))
     for each in items:
-        made.hub.invoke(account, "records", records_event([each], MESSAGES_TABLE, float(each["ttl"]["N"])))
-        made.hub.dynamodb.delete_item(TableName=MESSAGES_TABLE, Key={"pk": each["pk"], "sk": each["sk"]})
+        setup.hub.invoke(account, "records", records_event([each], MESSAGES_TABLE, float(each["ttl"]["N"])))
+        setup.hub.dynamodb.delete_item(TableName=MESSAGES_TABLE, Key={"pk": each["pk"], "sk": each["sk"]})
     count = MONTH_S / PULSE_EVERY_S * len(os.environ["PULSED_TABLES"].split(","))
     dollars = account.dollars("records") / 1e6
     yield "records", f"{count:,.0f} pulses", count * dollars
 
 
-def quiet_nights(made: Bench) -> Iterator[tuple[str, str, float]]:
+def quiet_nights(setup: Bench) -> Iterator[tuple[str, str, float]]:
     """What a night costs on which sweep finds nothing but pulses: a day and an hour of them, through each table."""
-    s3, tables = made.hub.s3, os.environ["PULSED_TABLES"].split(",")
+    s3, tables = setup.hub.s3, os.environ["PULSED_TABLES"].split(",")
     for each in s3.list_objects_v2(Bucket=RECORDS, Prefix="records/").get("Contents", []):
         s3.delete_object(Bucket=RECORDS, Key=each["Key"])
     night = int(time.time()) // NIGHT_S * NIGHT_S * 1000 + GRACE_MS + 1_800_000
     reported = night - NIGHT_S * 1000
     ahead, store = SystemClock(), S3RecordStore(s3, RECORDS)
     for at in range(reported - GRACE_MS, night, PULSE_EVERY_S * 1000):
-        DynamoDBPulses(made.hub.dynamodb, tables, ahead).send(pulse_time(at))
+        DynamoDBPulses(setup.hub.dynamodb, tables, ahead).send(pulse_time(at))
         for table_name in tables:
             store.write([Pulse(table=table_name, at=pulse_time(at))], table=table_name, first=f"{at}", last=f"{at}")
     name = f"{iso_time(reported - 6 * NIGHT_S * 1000)[:10]}_{iso_time(reported)[:10]}"
@@ -187,7 +187,7 @@ def quiet_nights(made: Bench) -> Iterator[tuple[str, str, float]]:
         s3.put_object(Bucket=RECORDS, Key=key, Body=json.dumps(content).encode())
     account, real = Account(messages=1), SystemClock.now
     SystemClock.now = lambda self: night  # type: ignore[method-assign]  # noqa: ARG005
-    made.hub.invoke(account, "sweep", {})
+    setup.hub.invoke(account, "sweep", {})
     SystemClock.now = real  # type: ignore[method-assign]
     decided = json.loads(s3.get_object(Bucket=RECORDS, Key=DECIDED)["Body"].read())
     assert decided == {"day": iso_time(night)[:10], "until": night - GRACE_MS, "why": ""}, decided
@@ -205,7 +205,7 @@ def of_messages(account: Account) -> dict[str, float]:
     return {name: count / account.messages for name, count in sorted(found.items()) if count}
 
 
-def by_size(made: Bench, rounds: int) -> tuple[dict[int, dict[int, dict[str, float]]], list[Account]]:
+def by_size(setup: Bench, rounds: int) -> tuple[dict[int, dict[int, dict[str, float]]], list[Account]]:
     """Units for a message by its bytes and by messages a month, and the accounts of the largest number."""
     found: dict[int, dict[int, dict[str, float]]] = {}
     full = []
@@ -214,7 +214,7 @@ def by_size(made: Bench, rounds: int) -> tuple[dict[int, dict[int, dict[str, flo
         for rate, (dispatched, pushed) in RATES.items():
             account = least(
                 [
-                    run(made.hub, _posts(made, size), made.urls, dispatched=dispatched, pushed=pushed)
+                    run(setup.hub, _posts(setup, size), setup.urls, dispatched=dispatched, pushed=pushed)
                     for _ in range(rounds)
                 ]
             )
@@ -238,18 +238,18 @@ def steadied(found: Mapping[int, Mapping[int, Mapping[str, float]]]) -> dict[int
     }
 
 
-def _posts(made: Bench, size: int) -> Iterable[dict[str, Any]]:
-    return queued(made, 1) if size == SMALL else of_size(made, size)
+def _posts(setup: Bench, size: int) -> Iterable[dict[str, Any]]:
+    return queued(setup, 1) if size == SMALL else of_size(setup, size)
 
 
-def further(made: Bench, counted: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
+def further(setup: Bench, counted: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
     """Units for a delivery to a second subscriber, by messages a month."""
     found = {}
     for rate, (dispatched, pushed) in RATES.items():
         account = run(
-            made.hub,
-            of_size(made, FURTHER_OF, queue=MANY),
-            made.urls,
+            setup.hub,
+            of_size(setup, FURTHER_OF, queue=MANY),
+            setup.urls,
             dispatched=dispatched,
             pushed=pushed,
             subscribers=MANY_SUBSCRIBERS,
@@ -260,15 +260,15 @@ def further(made: Bench, counted: Mapping[int, Mapping[str, float]]) -> dict[int
     return found
 
 
-def of_records(made: Bench, full: Account) -> tuple[dict[str, float], dict[str, float], int]:
+def of_records(setup: Bench, full: Account) -> tuple[dict[str, float], dict[str, float], int]:
     """Units of a run for the changes of one message, units of a change in a full batch, and changes in such a batch."""
-    post = next(iter(of_size(made, FURTHER_OF)))
-    assert made.hub.invoke(Account(messages=1), "ingest", post)["statusCode"] == 201
-    items = scan(made.hub.dynamodb)
+    post = next(iter(of_size(setup, FURTHER_OF)))
+    assert setup.hub.invoke(Account(messages=1), "ingest", post)["statusCode"] == 201
+    items = scan(setup.hub.dynamodb)
     account = Account(messages=1)
-    made.hub.invoke(account, RECORDS, records_event(items, MESSAGES_TABLE, time.time()))
+    setup.hub.invoke(account, RECORDS, records_event(items, MESSAGES_TABLE, time.time()))
     for each in items:
-        made.hub.dynamodb.delete_item(TableName=MESSAGES_TABLE, Key={"pk": each["pk"], "sk": each["sk"]})
+        setup.hub.dynamodb.delete_item(TableName=MESSAGES_TABLE, Key={"pk": each["pk"], "sk": each["sk"]})
     alone = {name: float(count) for name, count in sorted(account.units[RECORDS].items()) if count}
     units, changes = full.units[RECORDS], 2 * full.messages
     largest = round(changes / units["lambda_request"])
@@ -277,30 +277,30 @@ def of_records(made: Bench, full: Account) -> tuple[dict[str, float], dict[str, 
     return alone, {name: count for name, count in sorted(each_change.items()) if count}, largest
 
 
-def streams(made: Bench) -> tuple[dict[int, dict[str, float]], dict[int, dict[str, float]]]:
+def streams(setup: Bench) -> tuple[dict[int, dict[str, float]], dict[int, dict[str, float]]]:
     """Units of an event of a stream with one sink, and what of them is push's, as for each further sink: by events in a
     batch.
     """
     events, sinks = {}, {}
     for size in STREAM_BATCHES:
-        account = read_by(made, size)
+        account = read_by(setup, size)
         events[size] = of_messages(account)
         sinks[size] = {name: count / EVENTS for name, count in sorted(account.units["push"].items()) if count}
         print(f"streams, {size} in a batch", flush=True)
     return events, sinks
 
 
-def read_by(made: Bench, size: int) -> Account:
+def read_by(setup: Bench, size: int) -> Account:
     """Post events to a new stream, one at a time, and have a sink read them in full batches."""
-    hub, account, spare = made.hub, Account(messages=EVENTS), Account(messages=1)
+    hub, account, spare = setup.hub, Account(messages=EVENTS), Account(messages=1)
 
     def asked(path: str, body: object, account: Account = spare) -> Any:
-        answer = hub.invoke(account, "control", gateway_event(f"/api/v1/stream{path}", body, f"Bearer {made.token}"))
+        answer = hub.invoke(account, "control", gateway_event(f"/api/v1/stream{path}", body, f"Bearer {setup.token}"))
         assert answer["statusCode"] in (201, 202), answer
         return json.loads(answer["body"])
 
     stream = asked("", {"name": "Orders"})["id"]
-    config = {"url": f"http://127.0.0.1:{made.port}/in"}
+    config = {"url": f"http://127.0.0.1:{setup.port}/in"}
     asked(f"/{stream}/sink", {"type": "http", "config": config, "batchSize": size, "maxWaitSecs": 0})
     for _ in range(EVENTS):
         asked(f"/{stream}/events", {"events": [{"eventType": "order.paid", "payload": BODY}]}, account)
@@ -314,7 +314,7 @@ def read_by(made: Bench, size: int) -> Account:
     states: Counter[str] = Counter()
     for _ in range(20):
         for queue in ("PUSH_QUEUE_URL", "SLOW_QUEUE_URL", "RETRY_QUEUE_URL"):
-            push(hub, account, {"PUSH_QUEUE_URL": made.urls[queue]}, push_ms=ENDPOINT_MS, pushed=TENS)
+            push(hub, account, {"PUSH_QUEUE_URL": setup.urls[queue]}, push_ms=ENDPOINT_MS, pushed=TENS)
         stored = scan(hub.dynamodb)
         states = Counter(each["state"]["S"] for each in stored if each["kind"]["S"] == "delivery")
         if states["delivered"] == EVENTS:
@@ -356,30 +356,30 @@ def main() -> None:
     page = Page("What a hub costs a month", __doc__, rounds=1, write=False)
     os.environ.update({"AWS_LAMBDA_FUNCTION_NAME": "wake", "REPORT_JOB": "report"})
     if page.options.write:
-        with bench() as made, aws_notifications.dynamodb():
+        with bench() as setup, aws_notifications.dynamodb():
             os.environ["BACKLOGS_TABLE"] = aws_notifications.BACKLOGS_TABLE
-            write(measured(made, page.options.rounds))
-    page.tell(*told(), *ways())
+            write(measured(setup, page.options.rounds))
+    page.tell(*reckoned(), *ways())
     page.save()
 
 
-def measured(made: Bench, rounds: int) -> dict[str, object]:
+def measured(setup: Bench, rounds: int) -> dict[str, object]:
     """Everything that is counted."""
-    made.hub.metrics.clear()
+    setup.hub.metrics.clear()
     # Whatever night it is, it has been decided.
     tomorrow = {"day": iso_time(int(time.time() + 3_600) * 1000)[:10], "until": 0, "why": ""}
-    made.hub.s3.put_object(Bucket=RECORDS, Key=DECIDED, Body=json.dumps(tomorrow).encode())
-    idle = [*standing(), *clocked(made), *pulses(made), *quiet_nights(made)]
-    at_rest = len(made.hub.metrics)
-    messages, full = by_size(made, rounds)
-    subscribers = further(made, messages[FURTHER_OF])
-    run_of_records, change, largest = of_records(made, full[SHOWN.index(FURTHER_OF)])
-    events, sinks = streams(made)
+    setup.hub.s3.put_object(Bucket=RECORDS, Key=DECIDED, Body=json.dumps(tomorrow).encode())
+    idle = [*standing(), *clocked(setup), *pulses(setup), *quiet_nights(setup)]
+    at_rest = len(setup.hub.metrics)
+    messages, full = by_size(setup, rounds)
+    subscribers = further(setup, messages[FURTHER_OF])
+    run_of_records, change, largest = of_records(setup, full[SHOWN.index(FURTHER_OF)])
+    events, sinks = streams(setup)
     return {
         "PRICES": dict(PRICES),
         "AT_REST": [(name, count, round(dollars, 4)) for name, count, dollars in idle],
         "METRICS_AT_REST": at_rest,
-        "METRICS": len(made.hub.metrics),
+        "METRICS": len(setup.hub.metrics),
         "MESSAGES": steadied(messages),
         "FURTHER_SUBSCRIBERS": subscribers,
         "RECORDS_RUN": run_of_records,
@@ -432,7 +432,7 @@ def in_full(size: int, rate: int) -> float:
     return (message + 2 * (change + run_of_records / LARGE_CHANGES)) * 1e6
 
 
-def told() -> Iterator[str]:
+def reckoned() -> Iterator[str]:
     """The tables, as ``pushhub cost`` reckons them."""
     from cli.cost.reckoning import Month, at_rest, bill, total  # noqa: PLC0415 (its figures may just have been written)
 

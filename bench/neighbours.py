@@ -106,13 +106,13 @@ def main() -> None:
             for queue, path in zip(queues, paths, strict=True):
                 theirs.push_queue(queue, f"{target.url}{path}")
             load = os.getloadavg()[0]
-            made = run(ours, theirs, target, queues, options)
-            p95 = percentile(made.afterwards, 0.95)
+            result = run(ours, theirs, target, queues, options)
+            p95 = percentile(result.afterwards, 0.95)
             base = base or p95
-            beside = percentiles(made.beside, 0.5) if made.beside else ["-"]
-            longest = percentiles(made.beside + made.afterwards, 1)
-            figures = [*percentiles(made.afterwards), f"{p95 / base:.2f}", *beside, *longest]
-            rows.append([name, *figures, str(made.lost), *cells(".0f", made.posting), *cells(".1f", load)])
+            beside = percentiles(result.beside, 0.5) if result.beside else ["-"]
+            longest = percentiles(result.beside + result.afterwards, 1)
+            figures = [*percentiles(result.afterwards), f"{p95 / base:.2f}", *beside, *longest]
+            rows.append([name, *figures, str(result.lost), *cells(".0f", result.posting), *cells(".1f", load)])
             print(rows[-1], flush=True)
             forget_work()
             time.sleep(15)

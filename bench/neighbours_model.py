@@ -76,9 +76,9 @@ def account_with(seed: str, deployed: Stack, *projects: str) -> Iterator[tuple[A
     account = Account(seed, deployed, Weather((), seed))
     with account.installed():
         operator = Operator(account)
-        made = Projects(config=operator.config, clock=operator.clock)
-        ids = [made.make(each).project_id for each in projects]
-        yield account, [Owner(account, each, made.make_token(each)) for each in ids]
+        created = Projects(config=operator.config, clock=operator.clock)
+        ids = [created.make(each).project_id for each in projects]
+        yield account, [Owner(account, each, created.make_token(each)) for each in ids]
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ def main() -> None:
             ("fifty that hang", 50, True, 20),
         ):
             length = {"messages": options.messages, "seconds": options.seconds}
-            made = run(endpoints, hangs=hangs, takes_ms=takes_ms, runs=runs, **length)
-            p50, p95, longest = (percentile(made.latencies, share) for share in (0.5, 0.95, 1))
+            result = run(endpoints, hangs=hangs, takes_ms=takes_ms, runs=runs, **length)
+            p50, p95, longest = (percentile(result.latencies, share) for share in (0.5, 0.95, 1))
             alone = alone or p95
             figures = [*cells(".0f", p50, p95, longest), f"{p95 / alone:.2f}"]
-            rows.append([str(runs), name, *figures, str(made.lost), str(made.tries)])
+            rows.append([str(runs), name, *figures, str(result.lost), str(result.tries)])
             print(rows[-1], flush=True)
     times = ["p50, ms", "p95, ms", "longest, ms", "p95 to alone (aim: 1.5)"]
     page.table(["runs at a time", "neighbour posts to", *times, "not come", "tries at the neighbour's"], rows)

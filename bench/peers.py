@@ -84,9 +84,9 @@ class Peer:
     def post(self, url: str, count: int, rate: float) -> dict[str, float]:
         """Post messages; when each was."""
         command = [str(PEERS / "python"), str(ROOT / "bench/peers_tasks.py"), self._kind, url, str(count), str(rate)]
-        made = subprocess.run(command, env=self._env, capture_output=True, check=True)
-        told: dict[str, float] = json.loads(made.stdout)
-        return told
+        finished = subprocess.run(command, env=self._env, capture_output=True, check=True)
+        answer: dict[str, float] = json.loads(finished.stdout)
+        return answer
 
     def kill(self, *, broker: bool) -> None:
         """``kill -9``."""

@@ -58,13 +58,13 @@ def counted(messages: int, at_a_time: int) -> list[list[str]]:
     """Rows: writes in virtual time."""
     rows: list[list[str]] = []
     for consumers in CONSUMERS:
-        made: list[Consumed] = []
+        results: list[Consumed] = []
         for store_of in (EveryoneAtTheFront, DynamoDBPullStore):
             with aws.dynamodb() as client:
                 many = {"consumers": consumers, "at_a_time": at_a_time, "messages": messages}
-                made.append(consume(client, **many, seed=SEED, store_of=store_of))
-            assert set(made[-1].times.values()) == {1}
-        front, ours = made
+                results.append(consume(client, **many, seed=SEED, store_of=store_of))
+            assert set(results[-1].times.values()) == {1}
+        front, ours = results
         writes = cells(".2f", front.writes / messages, ours.writes / messages)
         longest = cells("", front.longest_ms, ours.longest_ms)
         rows.append([str(consumers), *writes, *longest, f"{ours.took_ms / front.took_ms:.2f}"])
@@ -99,7 +99,7 @@ def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
     last = [0.0]
 
     def client() -> IronMQ:
-        made = IronMQ(
+        ironmq = IronMQ(
             host=base.hostname,
             port=base.port,
             protocol=base.scheme,
@@ -107,7 +107,7 @@ def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
             token=local["token"],
             api_version=3,
         )
-        real = made.client._doRequest
+        real = ironmq.client._doRequest
 
         def counted(*arguments: object, **named: object) -> requests.Response:
             began = time.perf_counter()
@@ -116,8 +116,8 @@ def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
             answers[answer.status_code] += 1
             return answer
 
-        made.client._doRequest = counted
-        return made
+        ironmq.client._doRequest = counted
+        return ironmq
 
     def consumer() -> None:
         queue = client().queue(name)
@@ -175,11 +175,11 @@ def stack_rows(runs: Sequence[tuple[int, int, int]]) -> list[list[str]]:
         rate = pace.messages / pace.seconds
         alone = alone or rate
         twice = sum(each > 1 for each in pace.times.values())
-        told = [str(consumers), f"{len(pace.times)} of {messages}"]
-        told += cells("", others, twice, pace.failures, pace.answers[SHED])
-        told += [*cells(".1f", pace.longest_s, pace.empty_after_s), f"{rate / alone:.2f}", f"{load:.0f}"]
-        rows.append(told)
-        print(told, flush=True)
+        reported = [str(consumers), f"{len(pace.times)} of {messages}"]
+        reported += cells("", others, twice, pace.failures, pace.answers[SHED])
+        reported += [*cells(".1f", pace.longest_s, pace.empty_after_s), f"{rate / alone:.2f}", f"{load:.0f}"]
+        rows.append(reported)
+        print(reported, flush=True)
     return rows
 
 

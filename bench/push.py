@@ -121,13 +121,13 @@ def events(queue: Any, batch: int, *, slow: bool = False) -> Iterator[dict[str, 
 
 def run_push(handler: Any, source: Iterator[dict[str, Any]], seconds: float) -> Pace:
     """Invocation after invocation for that long."""
-    made, start, cpu = 0, time.perf_counter(), time.process_time()
+    pushed, start, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - start < seconds:
         event = next(source)
         answer = handler(event, Context())
         assert answer == {"batchItemFailures": []}, answer
-        made += len(event["Records"])
-    return Pace(made, time.perf_counter() - start, time.process_time() - cpu)
+        pushed += len(event["Records"])
+    return Pace(pushed, time.perf_counter() - start, time.process_time() - cpu)
 
 
 def run_bare(url: str, threads: int, seconds: float, after: Callable[[], object] = lambda: None) -> Pace:
@@ -139,16 +139,16 @@ def run_bare(url: str, threads: int, seconds: float, after: Callable[[], object]
     start, cpu = time.perf_counter(), time.process_time()
 
     def loop() -> int:
-        made = 0
+        pushed = 0
         while time.perf_counter() - start < seconds:
             assert session.post(url, data=BODY, timeout=10).status_code == 200
             after()
-            made += 1
-        return made
+            pushed += 1
+        return pushed
 
     with ThreadPoolExecutor(threads) as pool:
-        made = sum(future.result() for future in [pool.submit(loop) for _ in range(threads)])
-    return Pace(made, time.perf_counter() - start, time.process_time() - cpu)
+        pushed = sum(future.result() for future in [pool.submit(loop) for _ in range(threads)])
+    return Pace(pushed, time.perf_counter() - start, time.process_time() - cpu)
 
 
 def outcome_writer(queue: Any) -> Callable[[], object]:
@@ -226,8 +226,8 @@ def main() -> None:
                     paces["bare"].append(run_bare(url, batch, options.seconds))
                     paces["storing"].append(run_bare(url, batch, options.seconds, write))
                     paces["push"].append(run_push(handler, source, options.seconds))
-            rates = [statistics.median(each.per_second for each in made) for made in paces.values()]
-            cpu = [statistics.median(each.cpu_ms for each in made) for made in paces.values()]
+            rates = [statistics.median(each.per_second for each in measured) for measured in paces.values()]
+            cpu = [statistics.median(each.cpu_ms for each in measured) for measured in paces.values()]
             ratios = [rates[2] / each for each in rates[:2]]
             rows.append([str(batch), *cells(".0f", *rates), *cells(".2f", *ratios, *cpu)])
             print(f"batch of {batch}: {ratios[0]:.2f} of the bare loop", flush=True)

@@ -68,13 +68,13 @@ def fill(owner: Tenant, url: str) -> World:
     owner.call("PUT", "/orders", {"queue": {"type": "multicast", "push": push}})
     lost = str(owner.call("POST", "/orders/messages", {"messages": [{"body": _order(4711)}]})["ids"][0])
     app = owner.webhooks("POST", "/app", {"name": "Acme"})["id"]
-    made = owner.webhooks("POST", f"/app/{app}/endpoint", {"url": f"{url}/in"})["id"]
-    gate = f"{owner.base_url}/api/v1/app/{app}/endpoint/{made}/oauth"
+    created = owner.webhooks("POST", f"/app/{app}/endpoint", {"url": f"{url}/in"})["id"]
+    gate = f"{owner.base_url}/api/v1/app/{app}/endpoint/{created}/oauth"
     owner.session.put(gate, json={**OAUTH, "tokenUrl": DOWN}, timeout=60).raise_for_status()
     owner.webhooks("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {"n": 1}})
     _until(lambda: bool(owner.call("GET", "/orders/deliveries?state=exhausted")["deliveries"]))
-    _until(lambda: owner.webhooks("GET", f"/app/{app}/endpoint/{made}/health")["health"]["state"] != "delivering")
-    return World(owner, app, made, lost)
+    _until(lambda: owner.webhooks("GET", f"/app/{app}/endpoint/{created}/health")["health"]["state"] != "delivering")
+    return World(owner, app, created, lost)
 
 
 def _order(number: int) -> str:

@@ -62,7 +62,7 @@ def main(port: int, delay_ms: int) -> None:
         await asyncio.sleep(delay_ms / 1000)
         return web.Response(text="ok")
 
-    async def told(request: web.Request) -> web.Response:  # noqa: ARG001
+    async def stamped(request: web.Request) -> web.Response:  # noqa: ARG001
         known = web.json_response(stamps)
         stamps.clear()
         return known
@@ -71,7 +71,7 @@ def main(port: int, delay_ms: int) -> None:
     app.router.add_post("/in", post)
     app.router.add_post("/never/{name}", never)
     app.router.add_post("/stamp", stamp)
-    app.router.add_get("/stamps", told)
+    app.router.add_get("/stamps", stamped)
     app.router.add_put("/down", switch)
     app.router.add_put("/up", switch)
     app.router.add_post("/hang", hang)

@@ -71,8 +71,10 @@ def runs_s(aws: Aws, since: float) -> dict[str, list[float]]:
     logs, found = aws.logs(), dict[str, list[float]]()
     for page in logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix="/aws/lambda/"):
         for name in (each["logGroupName"] for each in page["logGroups"]):
-            told = logs.get_paginator("filter_log_events").paginate(logGroupName=name, startTime=round(since * 1000))
-            reports = (_REPORT.match(event["message"]) for each in told for event in each["events"])
+            reported = logs.get_paginator("filter_log_events").paginate(
+                logGroupName=name, startTime=round(since * 1000)
+            )
+            reports = (_REPORT.match(event["message"]) for each in reported for event in each["events"])
             found[name.rpartition("-")[2]] = [int(each[1]) / 1000 for each in reports if each]
     return found
 

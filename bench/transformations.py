@@ -49,8 +49,8 @@ def main() -> None:
     page = Page("Transformations on the local stack", __doc__, rounds=200)
     owner = tenant("transformations")
     app = owner.webhooks("POST", "/app", {"name": "shop"})["id"]
-    made = owner.webhooks("POST", f"/app/{app}/endpoint", {"url": "http://127.0.0.1:9/"})
-    path = f"/app/{app}/endpoint/{made['id']}/transformation"
+    created = owner.webhooks("POST", f"/app/{app}/endpoint", {"url": "http://127.0.0.1:9/"})
+    path = f"/app/{app}/endpoint/{created['id']}/transformation"
     description = stack.describe(Place.from_environment())
     functions, name = stack.aws(description).functions(), description.outputs["TransformFunctionName"]
 

@@ -68,15 +68,15 @@ class Services:
 
     def client(self, service: str) -> Any:
         """A client whose calls are answered in memory."""
-        made = boto3.client(
+        boto = boto3.client(
             cast(Any, service),
             region_name="us-east-1",
             aws_access_key_id="bench",
             aws_secret_access_key="bench",
             config=Config(parameter_validation=False, max_pool_connections=100),
         )
-        made.meta.events.register("before-send", self._answer)
-        return made
+        boto.meta.events.register("before-send", self._answer)
+        return boto
 
     def _answer(self, request: Any, **_: Any) -> AWSResponse:
         target = request.headers["X-Amz-Target"]
@@ -108,7 +108,7 @@ class NoRuns:
 def pages(deliveries: int, subscribers: int) -> list[bytes]:
     """Pages of entries in the format of DynamoDB's answers."""
     numbers = itertools.count()
-    made = []
+    created = []
     for _ in range(deliveries // PAGE):
         items = []
         for number in itertools.islice(numbers, PAGE):
@@ -121,8 +121,8 @@ def pages(deliveries: int, subscribers: int) -> list[bytes]:
                     "ttl": {"N": "1795921306"},
                 }
             )
-        made.append(json.dumps({"Items": items, "Count": PAGE, "ScannedCount": PAGE}).encode())
-    return made
+        created.append(json.dumps({"Items": items, "Count": PAGE, "ScannedCount": PAGE}).encode())
+    return created
 
 
 def measured(deliveries: int, subscribers: int) -> tuple[float, Counter[str]]:

@@ -75,8 +75,8 @@ class Draw:
 
     def uuid(self) -> str:
         """As version 4 is written."""
-        told = self.hex(32)
-        return f"{told[:8]}-{told[8:12]}-4{told[13:16]}-a{told[17:20]}-{told[20:]}"
+        reported = self.hex(32)
+        return f"{reported[:8]}-{reported[8:12]}-4{reported[13:16]}-a{reported[17:20]}-{reported[20:]}"
 
     def one(self, *of: Any) -> Any:
         """One of several."""

@@ -90,10 +90,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         module, test = getattr(item, "module", None), getattr(item, "obj", None)
         if module is not None and id(module) not in seen and hasattr(module, "violation"):
             module.violation = _counting(module.violation)
-        made = getattr(test, "hypothesis", None)
-        if made is not None and id(made) not in seen:
-            made.inner_test = _counting(made.inner_test)
-        seen |= {id(module), id(made)}
+        created = getattr(test, "hypothesis", None)
+        if created is not None and id(created) not in seen:
+            created.inner_test = _counting(created.inner_test)
+        seen |= {id(module), id(created)}
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -260,8 +260,8 @@ def test_handlers_make_no_use_case() -> None:
         }
         for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
-                made = {each.name for each in node.names if (node.module, each.name) in known} & called
-                assert not made, f"{name_of(path)} makes {made}"
+                constructed = {each.name for each in node.names if (node.module, each.name) in known} & called
+                assert not constructed, f"{name_of(path)} makes {constructed}"
 
 
 def test_use_cases_take_values_and_no_requests() -> None:

@@ -72,10 +72,10 @@ def test_each_assertion_is_signed_and_new() -> None:
 
 
 def test_a_grant_survives_being_stored_and_shows_no_secret() -> None:
-    made = grant(scopes=("a",), params={"p": "1"}, headers={"h": "hidden"}, reach="portal", revision="r")
-    assert Grant.decode(made.encode()) == made
-    assert SECRET not in repr(made)
-    assert "hidden" not in repr(made)
+    created = grant(scopes=("a",), params={"p": "1"}, headers={"h": "hidden"}, reach="portal", revision="r")
+    assert Grant.decode(created.encode()) == created
+    assert SECRET not in repr(created)
+    assert "hidden" not in repr(created)
 
 
 def answered(body: Any, status: int = 200, **more: Any) -> Answer:

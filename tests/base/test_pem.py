@@ -65,7 +65,7 @@ def _with_other_prime() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reason"),
     [
         (b"", "PKCS"),
         (b"junk", "PKCS"),
@@ -86,8 +86,8 @@ def _with_other_prime() -> bytes:
     ],
     ids=range(13),
 )
-def test_what_is_no_key_is_refused(content: bytes, told: str) -> None:
-    with pytest.raises(PemRefused, match=told):
+def test_what_is_no_key_is_refused(content: bytes, reason: str) -> None:
+    with pytest.raises(PemRefused, match=reason):
         check_rsa_key(content)
 
 
@@ -109,7 +109,7 @@ def test_the_order_of_key_and_certificates_does_not_matter_and_the_first_certifi
 
 
 @pytest.mark.parametrize(
-    ("pem", "told"),
+    ("pem", "reason"),
     [
         ("", "missing"),
         ("junk", "missing"),
@@ -127,8 +127,8 @@ def test_the_order_of_key_and_certificates_does_not_matter_and_the_first_certifi
     ],
     ids=range(13),
 )
-def test_what_is_no_identity_is_refused_by_what_is_missing(pem: str, told: str) -> None:
-    with pytest.raises(PemRefused, match=told):
+def test_what_is_no_identity_is_refused_by_what_is_missing(pem: str, reason: str) -> None:
+    with pytest.raises(PemRefused, match=reason):
         read_identity(pem)
 
 

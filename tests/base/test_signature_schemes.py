@@ -141,8 +141,8 @@ def test_convoys_own_vectors(hash_: str, encoding: str, simple: str, advanced: s
 
 def test_hook0s_older_form_and_another_hash_are_templates() -> None:
     v0 = Scheme(content="{ts}.{body}", header="X-Hook0-Signature", value="t={ts},v0={signatures}")
-    made = sign(v0, ["a-subscription-secret"], replace(REQUEST, body=b'{"event":"user.created"}'))
-    assert made == {
+    signature = sign(v0, ["a-subscription-secret"], replace(REQUEST, body=b'{"event":"user.created"}'))
+    assert signature == {
         "X-Hook0-Signature": "t=1800000000,v0=d17d66b66fca89390c5b967c45e8928fc732db07a0aabe8167b1e98213081ffe"
     }
     sha512 = replace(PLAIN, hash="sha512", encoding="base64")
@@ -152,8 +152,8 @@ def test_hook0s_older_form_and_another_hash_are_templates() -> None:
 
 
 def test_the_companions_carry_what_is_known_of_the_message() -> None:
-    made = sign(PRESETS["outpost"], ["s"], REQUEST)
-    assert {name: value for name, value in made.items() if name != "x-outpost-signature"} == {
+    signature = sign(PRESETS["outpost"], ["s"], REQUEST)
+    assert {name: value for name, value in signature.items() if name != "x-outpost-signature"} == {
         "x-outpost-event-id": REQUEST.message_id,
         "x-outpost-timestamp": "2027-01-15T08:00:00Z",
         "x-outpost-topic": "order.paid",

@@ -28,11 +28,11 @@ def bundle() -> tuple[bytes, bytes]:
     """
     folder = node_packages("portal-node")
     shutil.copy(SOURCE, folder)
-    made = folder / "made"
-    command = [str(folder / "node_modules/.bin/esbuild"), SOURCE.name, "--bundle", "--minify", f"--outdir={made}"]
+    bundled = folder / "made"
+    command = [str(folder / "node_modules/.bin/esbuild"), SOURCE.name, "--bundle", "--minify", f"--outdir={bundled}"]
     done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    return (made / "embedder.js").read_bytes(), (made / "embedder.css").read_bytes()
+    return (bundled / "embedder.js").read_bytes(), (bundled / "embedder.css").read_bytes()
 
 
 class Embedder:

@@ -17,8 +17,8 @@ STORED = "JSON.stringify([{...sessionStorage}, {...localStorage}, document.cooki
 
 
 def application(project: Project, name: str) -> str:
-    made: dict[str, Any] = project.webhooks("POST", "/app", {"name": name})
-    return str(made["id"])
+    created: dict[str, Any] = project.webhooks("POST", "/app", {"name": name})
+    return str(created["id"])
 
 
 def test_a_name_turns_no_text_around_it(console: Console) -> None:
@@ -31,9 +31,9 @@ def test_a_name_turns_no_text_around_it(console: Console) -> None:
         # When a person looks at it, then it is written out, in the page and in its title
         console.open(*path)
         expect(page.get_by_text("Acme [U+202E]gnp.exe[U+2066]").first).to_be_visible()
-        told = page.evaluate("document.title + document.documentElement.innerHTML")
-        assert "\u202e" not in told
-        assert "\u2066" not in told
+        answer = page.evaluate("document.title + document.documentElement.innerHTML")
+        assert "\u202e" not in answer
+        assert "\u2066" not in answer
 
 
 def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Console, recorder: Recorder) -> None:
@@ -347,8 +347,8 @@ def test_an_endpoints_health_is_shown_and_a_test_is_sent(console: Console, recor
     page, project = console.page, console.project
     target = recorder.endpoint(200)
     app = application(project, "acme")
-    made = project.webhooks("POST", f"/app/{app}/endpoint", {"url": target.url})
-    console.open("apps", app, "endpoints", made["id"])
+    created = project.webhooks("POST", f"/app/{app}/endpoint", {"url": target.url})
+    console.open("apps", app, "endpoints", created["id"])
     # When a test is sent
     page.get_by_role("button", name="Send a test").click()
     # Then the endpoint gets it, and its page counts it and includes it in the chart

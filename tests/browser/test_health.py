@@ -26,8 +26,8 @@ def down(project: Project, recorder: Recorder) -> tuple[str, str, str]:
     message = project.webhooks("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {"n": 1}})["id"]
 
     def health() -> dict[str, Any] | None:
-        told: dict[str, Any] = project.webhooks("GET", f"/app/{app}/endpoint/{waits}/health")["health"]
-        return told if told["state"] == "token_server_down" else None
+        answer: dict[str, Any] = project.webhooks("GET", f"/app/{app}/endpoint/{waits}/health")["health"]
+        return answer if answer["state"] == "token_server_down" else None
 
     until(health, 120, lambda: "its token server is not down")
     return app, waits, message
@@ -85,12 +85,12 @@ def test_lists_of_queues_and_mappings_say_how_subscribers_are_doing(
     project.push_queue("orders", shop=recorder.endpoint(200).url, till=bad)
     project.post("orders", "one")
     mapping = {"name": "acme.ship", "url": bad, "token": "k", "messages": ["order:new"]}
-    made = project.hub("POST", "/mappings", {"mapping": mapping})
+    created = project.hub("POST", "/mappings", {"mapping": mapping})
     project.hub("POST", "/messages", {"message": "order:new", "payload": {}})
 
     def ill() -> bool:
         waits = project.ironmq("GET", "/orders/health")["waiting"]
-        return bool(waits and project.hub("GET", f"/mappings/{made['id']}")["health"]["waiting"])
+        return bool(waits and project.hub("GET", f"/mappings/{created['id']}")["health"]["waiting"])
 
     until(ill, 120, lambda: "nothing waits")
     # When they are listed, then both say so, with what waits

@@ -57,9 +57,9 @@ def private(chromium: Browser, folder: Path) -> Iterator[Page]:
 
 
 def application(project: Project, name: str, *origins: str) -> str:
-    made: dict[str, Any] = project.webhooks("POST", "/app", {"name": name})
-    project.webhooks("PUT", f"/app/{made['id']}/portal/frame", {"origins": list(origins)})
-    return str(made["id"])
+    created: dict[str, Any] = project.webhooks("POST", "/app", {"name": name})
+    project.webhooks("PUT", f"/app/{created['id']}/portal/frame", {"origins": list(origins)})
+    return str(created["id"])
 
 
 def link(project: Project, app: str) -> str:
@@ -181,14 +181,14 @@ def test_a_frame_without_its_own_token_offers_nothing(
     opened = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
     opened.set_default_timeout(60_000)
     try:
-        for fragment, told in fragments.items():
+        for fragment, reported in fragments.items():
             # When its frame is opened without a token, with the project's, or with that of the other portal
             embedder.props = {"url": address + fragment}
             page = opened.new_page()
             page.goto(embedder.origin)
             portal = page.frame_locator("iframe")
             # Then it says so, and there is no form to sign in with and nothing of the other
-            expect(portal.get_by_text(told).first).to_be_visible()
+            expect(portal.get_by_text(reported).first).to_be_visible()
             expect(portal.get_by_label("Token")).to_have_count(0)
             expect(portal.get_by_role("heading", name="two")).to_have_count(0)
             page.close()

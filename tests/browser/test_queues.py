@@ -319,9 +319,13 @@ def test_what_a_subscriber_demands_is_set_and_removed(console: Console) -> None:
     expect(page.get_by_text("The signature Stripe-Signature ends")).to_be_visible()
     # Then the queue has them all, and the page shows no secret
     assert console.violations() == []
-    told = shown()
-    assert (told["oauth"], told["signing"], list(told["signing_ends"])) == (True, True, ["Stripe-Signature"])
-    assert (told["mtls"]["subject"], told["mtls"]["private_ca"]) == ("hub.acme.example", True)
+    reported = shown()
+    assert (reported["oauth"], reported["signing"], list(reported["signing_ends"])) == (
+        True,
+        True,
+        ["Stripe-Signature"],
+    )
+    assert (reported["mtls"]["subject"], reported["mtls"]["private_ca"]) == ("hub.acme.example", True)
     assert not any(each in page.content() for each in ("never-shown-again", "whsec_", "PRIVATE KEY"))
     # When the end is taken away without any secret being typed again, then the stored ones stay
     page.get_by_role("button", name="Signatures").click()

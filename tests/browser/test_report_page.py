@@ -48,9 +48,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Address of a report's page, generated in the job's environment, which can draw its charts."""
     environment = (sys.executable, "local/environment.py", ".venv-glue", "requirements/glue.txt")
     subprocess.run(environment, cwd=ROOT, check=True, capture_output=True)
-    made = (".venv-glue/bin/python", "-m", "tests.glue.pages")
+    command = (".venv-glue/bin/python", "-m", "tests.glue.pages")
     path = {**os.environ, "PYTHONPATH": "layers/pushhub:."}
-    page = subprocess.run(made, cwd=ROOT, env=path, check=True, capture_output=True, text=True).stdout
+    page = subprocess.run(command, cwd=ROOT, env=path, check=True, capture_output=True, text=True).stdout
     file = tmp_path_factory.mktemp("report") / "report.html"
     file.write_text(page, encoding="utf-8")
     return file.as_uri()

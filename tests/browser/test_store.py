@@ -109,9 +109,9 @@ def test_what_a_service_demands_is_set_and_removed(console: Console) -> None:
     expect(whole.get_by_text("each request is signed")).to_be_visible()
     # Then the mapping has them all, and the page shows no secret
     assert console.violations() == []
-    (told,) = project.hub("GET", "/mappings")
-    assert (told["oauth"], told["signing"], told["mtls"]["subject"]) == (True, True, "hub.acme.example")
-    assert (told["url"], told["messages"]) == (mapping["url"], mapping["messages"])
+    (answer,) = project.hub("GET", "/mappings")
+    assert (answer["oauth"], answer["signing"], answer["mtls"]["subject"]) == (True, True, "hub.acme.example")
+    assert (answer["url"], answer["messages"]) == (mapping["url"], mapping["messages"])
     assert not any(each in page.content() for each in ("never-shown-again", "PRIVATE KEY", symmetric("1")))
     # When all are ended, then nothing is left of them
     whole.get_by_role("button", name="Tokens").click()

@@ -57,8 +57,8 @@ def counted_clicks(console: Console) -> list[str]:
     """What is clicked from now on."""
     clicks: list[str] = []
     console.page.expose_function("clicked", lambda text: clicks.append(text))  # noqa: PLW0108 (Playwright marks it)
-    told = "(event) => event.isTrusted && event.detail && clicked(event.target.textContent)"
-    console.page.evaluate(f"addEventListener('click', {told}, true)")
+    reported = "(event) => event.isTrusted && event.detail && clicked(event.target.textContent)"
+    console.page.evaluate(f"addEventListener('click', {reported}, true)")
     return clicks
 
 
@@ -155,7 +155,7 @@ def test_what_happened_is_found_in_the_records_of_the_past(
 def until_recorded(project: Project, lost: str) -> Any:
     """The events of a message in the records, once it is told there that it was given up."""
 
-    def told() -> Any:
+    def given_up() -> Any:
         # A search reads what is recorded when it begins.
         search = project.ironmq_project("/past", {"message_id": lost, "state": "exhausted"})["id"]
         return until(lambda: ended(search), 120, lambda: "the search does not end")["found"]
@@ -164,7 +164,7 @@ def until_recorded(project: Project, lost: str) -> Any:
         answer = project.ironmq_project(f"/past/{search}")
         return answer if answer["found"] or answer["state"] != "running" else None
 
-    return until(told, 120, lambda: "it was not recorded")
+    return until(given_up, 120, lambda: "it was not recorded")
 
 
 def test_what_no_field_names_is_found_by_words_of_it(

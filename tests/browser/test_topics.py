@@ -48,8 +48,8 @@ def test_what_waits_for_a_subscriber_is_shown(console: Console) -> None:
     # When a subscriber watches it, then it is listed, with nothing waiting
     page.get_by_role("link", name="Watch").click()
     expect(page.get_by_text("connected", exact=True)).to_be_visible()
-    told = project.notifications("GET", "/subscribers?subscription=machines")["subscribers"]
-    assert [(each["consumers"], each["bytes"]) for each in told] == [(1, 0)]
+    answer = project.notifications("GET", "/subscribers?subscription=machines")["subscribers"]
+    assert [(each["consumers"], each["bytes"]) for each in answer] == [(1, 0)]
 
 
 def test_what_the_api_says_of_a_rule_is_beside_its_field(console: Console) -> None:

@@ -25,8 +25,8 @@ def an_endpoint(project: Project, url: str) -> tuple[str, str]:
     """An application's id, and that of its only endpoint."""
     project.webhooks("POST", "/event-type", {"name": "order.new", "description": "new"})
     app = project.webhooks("POST", "/app", {"name": "acme"})["id"]
-    made = project.webhooks("POST", f"/app/{app}/endpoint", {"url": url, "eventTypes": ["order.new"]})
-    return app, made["id"]
+    created = project.webhooks("POST", f"/app/{app}/endpoint", {"url": url, "eventTypes": ["order.new"]})
+    return app, created["id"]
 
 
 def kept(project: Project, app: str, endpoint: str) -> dict[str, Any]:

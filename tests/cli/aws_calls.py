@@ -118,7 +118,7 @@ class Calls:
     needed: dict[str, set[Right]] = field(default_factory=dict)
     unforeseen: list[tuple[str, Right]] = field(default_factory=list)
 
-    def made(self, command: str, service: str, operation: str, given: dict[str, Any]) -> None:
+    def note(self, command: str, service: str, operation: str, given: dict[str, Any]) -> None:
         """A command makes a call."""
         if command in WITH_THEIR_OWN:
             return
@@ -133,23 +133,23 @@ def watched(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     real = boto3.session.Session.client
 
     def client(session: Any, *arguments: Any, **options: Any) -> Any:
-        made = real(session, *arguments, **options)
+        created = real(session, *arguments, **options)
         context = click.get_current_context(silent=True)
         if context is not None:
             command = context.command_path.removeprefix("pushhub ")
-            service = made.meta.service_model.service_name
+            service = created.meta.service_model.service_name
 
             def call(operation: str, given: dict[str, Any]) -> Any:
-                calls.made(command, service, operation, given)
+                calls.note(command, service, operation, given)
                 try:
-                    return type(made)._make_api_call(made, operation, given)
+                    return type(created)._make_api_call(created, operation, given)
                 except ClientError as error:
                     if service == "s3" and error.response["Error"]["Code"] in ("NoSuchKey", "404"):
                         # Without it S3 would have said that it is forbidden.
-                        calls.made(command, service, "ListObjectsV2", {"Bucket": given["Bucket"]})
+                        calls.note(command, service, "ListObjectsV2", {"Bucket": given["Bucket"]})
                     raise
 
-            made._make_api_call = call
-        return made
+            created._make_api_call = call
+        return created
 
     monkeypatch.setattr(boto3.session.Session, "client", client)

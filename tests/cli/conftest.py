@@ -70,7 +70,7 @@ def typed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture(autouse=True)
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
     """What AWS is asked for by the commands of any test here: nothing that the table of rights does not have."""
-    made = Calls()
-    watched(made, monkeypatch)
-    yield made
-    assert made.unforeseen == []
+    created = Calls()
+    watched(created, monkeypatch)
+    yield created
+    assert created.unforeseen == []

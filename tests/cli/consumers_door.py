@@ -71,12 +71,12 @@ class Topic:
 @contextmanager
 def topic() -> Iterator[Topic]:
     """A topic that consumers can connect to until the block ends."""
-    made = Topic()
-    with serve(made.serve, "127.0.0.1", 0) as server:
-        made.url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}/"
+    created = Topic()
+    with serve(created.serve, "127.0.0.1", 0) as server:
+        created.url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}/"
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield made
+        yield created
         server.shutdown()
         thread.join()
 
@@ -107,7 +107,7 @@ class Receiver:
 @contextmanager
 def receiver() -> Iterator[Receiver]:
     """A program that answers until the block ends."""
-    made = Receiver()
+    created = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -120,10 +120,10 @@ def receiver() -> Iterator[Receiver]:
                 # Its sender was killed in the middle of it.
                 self.close_connection = True
                 return
-            made.got.append((dict(self.headers), body))
-            if len(made.got) == made.wake_at:
-                made.seen.set()
-            self.send_response(made.answers.pop(0) if made.answers else 200)
+            created.got.append((dict(self.headers), body))
+            if len(created.got) == created.wake_at:
+                created.seen.set()
+            self.send_response(created.answers.pop(0) if created.answers else 200)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -134,9 +134,9 @@ def receiver() -> Iterator[Receiver]:
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
-    made.url = f"http://127.0.0.1:{server.server_address[1]}/in"
+    created.url = f"http://127.0.0.1:{server.server_address[1]}/in"
     try:
-        yield made
+        yield created
     finally:
         server.shutdown()
         server.server_close()

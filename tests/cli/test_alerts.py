@@ -19,10 +19,15 @@ HOOK = "https://hooks.example/T/B/x"
 
 def test_an_alert_is_set_changed_by_its_name_tested_and_deleted(hub: ServedHub, typed: Typed) -> None:
     given_up(hub, 1)
-    [made] = typed.json("alerts", "set", "Shop", "failure-rate", "50", "--url", HOOK, "--slack", "--queue", "orders")
-    assert (made["measure"], made["threshold"], made["format"], made["state"]) == ("failure_rate", 50, "slack", "quiet")
+    [created] = typed.json("alerts", "set", "Shop", "failure-rate", "50", "--url", HOOK, "--slack", "--queue", "orders")
+    assert (created["measure"], created["threshold"], created["format"], created["state"]) == (
+        "failure_rate",
+        50,
+        "slack",
+        "quiet",
+    )
     [changed] = typed.json("alerts", "set", "Shop", "oldest-waiting", "600", "--url", HOOK, "--queue", "orders")
-    assert (changed["id"], changed["measure"], changed["format"]) == (made["id"], "oldest_waiting", "json")
+    assert (changed["id"], changed["measure"], changed["format"]) == (created["id"], "oldest_waiting", "json")
     assert typed.json("alerts", "list") == [changed]
     typed("alerts", "test", "Shop")
     assert HOOK in typed.errors
@@ -30,7 +35,7 @@ def test_an_alert_is_set_changed_by_its_name_tested_and_deleted(hub: ServedHub, 
     world.run(seconds=1)
     [sent] = [json.loads(each.body) for each in world.sender.requests if each.url == HOOK]
     assert sent["state"] == "test"
-    typed("alerts", "delete", made["id"], "--yes")
+    typed("alerts", "delete", created["id"], "--yes")
     assert typed.json("alerts", "list") == []
     # And what is not there, or cannot be, is said
     typed("alerts", "delete", "Shop", "--yes", code=1)
@@ -84,8 +89,8 @@ def test_the_services_of_a_store_are_told_of(hub: ServedHub, typed: Typed) -> No
     assert typed.json("health", "--store") == []
     mapping = {"name": "acme.ship", "url": "https://a.example/in", "token": "t" * 32, "messages": ["order:new"]}
     asked(hub, "POST", "/mappings", {"mapping": mapping}, api=STORE)
-    [told] = typed.json("health", "--store")
-    assert (told["mapping"], told["state"], told["waiting"]) == ("acme.ship", "delivering", 0)
+    [shown] = typed.json("health", "--store")
+    assert (shown["mapping"], shown["state"], shown["waiting"]) == ("acme.ship", "delivering", 0)
     typed("health", "orders", "--store", code=2)
 
 
@@ -93,6 +98,6 @@ def test_the_endpoints_that_get_no_messages_are_told_of(hub: ServedHub, typed: T
     assert typed.json("health") == []
     world = hub.worlds["webhooks"].world
     world.make_endpoint(world.make_app(), "https://a.example/in", disabled=True)
-    [told] = typed.json("health")
-    assert (told["receiver"], told["of"]) == ("https://a.example/in", "application Acme")
-    assert (told["state"], told["waiting"]) == ("disabled", 0)
+    [shown] = typed.json("health")
+    assert (shown["receiver"], shown["of"]) == ("https://a.example/in", "application Acme")
+    assert (shown["state"], shown["waiting"]) == ("disabled", 0)

@@ -25,9 +25,9 @@ def typed(*arguments: str, code: int = 0) -> str:
 
 def test_a_month_is_told_part_by_part_and_the_parts_are_the_sum() -> None:
     # When a month is asked for
-    told = json.loads(typed("--messages", "1000000", "--size", "2048", "--json"))
+    answer = json.loads(typed("--messages", "1000000", "--size", "2048", "--json"))
     # Then every part an AWS bill has is there, and the last line is their sum
-    parts = {each["part"]: each["dollars"] for each in told}
+    parts = {each["part"]: each["dollars"] for each in answer}
     assert parts.keys() >= {
         *("alarms", "keys", "custom metrics", "empty receives", "empty receives, FIFO", "wake", "messages"),
         *("records, runs", "records, changes", "report, Glue", "searches, Athena", "calls of the key", "data out"),
@@ -146,8 +146,8 @@ def test_a_transformation_is_a_small_part_of_the_cost_and_costs_nothing_without_
 
 
 def test_an_event_of_a_source_costs_more_than_a_message_and_parts_say_so() -> None:
-    told = json.loads(typed("--sourced", "50", "--transformed", "20", "--sink", "fifo", "--together", "10", "--json"))
-    parts = {each["part"]: (each["counted"], each["dollars"]) for each in told}
+    answer = json.loads(typed("--sourced", "50", "--transformed", "20", "--sink", "fifo", "--together", "10", "--json"))
+    parts = {each["part"]: (each["counted"], each["dollars"]) for each in answer}
     assert parts["events of sources"] == ("500,000", pytest.approx(besides(Month(1_000_000, sourced=0.5))))
     assert parts["transformations"][0] == "200,000"
     assert parts["sinks, fifo"][0] == "1,000,000"
@@ -207,9 +207,9 @@ def test_events_of_a_stream_cost_less_the_more_are_in_a_batch_and_more_by_sink_a
 def test_a_person_asks_for_a_stream() -> None:
     # Given the same month for a push queue and for a stream, when they are asked for, then they differ
     arguments = ("--messages", "100000", "--sink", "s3", "--json")
-    told = json.loads(typed(*arguments, "--stream", "--together", "100"))
+    answer = json.loads(typed(*arguments, "--stream", "--together", "100"))
     month = Month(100_000, sink="s3", together=100, stream=True)
-    assert told[-1]["dollars"] == pytest.approx(total(bill(month)))
-    assert told[-1]["dollars"] != json.loads(typed(*arguments))[-1]["dollars"]
+    assert answer[-1]["dollars"] == pytest.approx(total(bill(month)))
+    assert answer[-1]["dollars"] != json.loads(typed(*arguments))[-1]["dollars"]
     # And what only streams have is wrong usage for others
     assert "Only batches of a stream have more than 10" in typed("--together", "11", code=2)

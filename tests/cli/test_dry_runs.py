@@ -253,8 +253,8 @@ def test_a_dry_run_says_what_would_be_done(hub: ServedHub, typed: Typed) -> None
         {"queue": "-", "subscriber": "no error messages", "messages": 1},
     ]
     assert typed.json("replay", "errors", "--limit", "2", "--dry-run")[0]["messages"] == 2
-    [told] = typed.json("queues", "create", "new", "--dry-run")
-    assert told["would"].startswith("PUT /3/projects/")
+    [shown] = typed.json("queues", "create", "new", "--dry-run")
+    assert shown["would"].startswith("PUT /3/projects/")
     assert typed.json("retry", "--waiting", "--dry-run") == []
 
 
@@ -263,14 +263,14 @@ def test_a_dry_run_says_what_would_be_done(hub: ServedHub, typed: Typed) -> None
 )
 def test_a_dry_run_writes_nothing_to_a_table(operator: Operator, command: str, words: tuple[str, ...]) -> None:
     # Given a project with a token
-    [made] = operator.run("projects", "make", "Acme")
-    [token] = operator.run("tokens", "list", made["project"])
-    places = {"PROJECT": made["project"], "TOKEN": token["token_id"]}
+    [project] = operator.run("projects", "make", "Acme")
+    [token] = operator.run("tokens", "list", project["project"])
+    places = {"PROJECT": project["project"], "TOKEN": token["token_id"]}
     given = [*command.split(), *(places.get(each, each) for each in words)]
     before = content()
     # When the command is run dry, then the table is as it was, and what would be done is said
-    [told] = operator.run(*given, "--dry-run")
-    assert told["would"].startswith("dynamodb ")
+    [shown] = operator.run(*given, "--dry-run")
+    assert shown["would"].startswith("dynamodb ")
     assert content() == before
     # And without it the table is not
     operator.run(*given)

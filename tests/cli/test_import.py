@@ -77,9 +77,9 @@ def organizations(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, typed: Typed) 
 
 def test_everything_is_copied_and_receivers_notice_nothing(organizations: Organizations) -> None:
     app, endpoint = organizations.fill()
-    told = organizations.imported()
-    assert all(each["outcome"] == "made" for each in told)
-    kinds = [each["kind"] for each in told]
+    shown = organizations.imported()
+    assert all(each["outcome"] == "made" for each in shown)
+    kinds = [each["kind"] for each in shown]
     assert [kinds.count(each) for each in ("event type", "application", "endpoint")] == [2, 2, 2]
     bare = f"/app/{app.removeprefix('app_')}/endpoint/{endpoint.removeprefix('ep_')}"
     same = ["/event-type/a.b", "/event-type/old", "/app/acme"]
@@ -135,15 +135,15 @@ def test_what_cannot_be_copied_is_said(organizations: Organizations) -> None:
     world.make_endpoint(app, uid="one", secret=new_asymmetric()[0], headers={"Authorization": "Bearer x", "X-A": "1"})
     world.make_endpoint(app, uid="two", eventTypes=["gone"])
     organizations.there("DELETE", "/event-type/gone")
-    told = {each["name"]: each for each in organizations.imported(code=1)}
-    assert "Authorization" in told["acme/one"]["note"]
-    assert "Ed25519" in told["acme/one"]["note"]
-    assert told["acme/two"]["outcome"] == "failed"
-    assert "gone" in told["acme/two"]["note"]
+    shown = {each["name"]: each for each in organizations.imported(code=1)}
+    assert "Authorization" in shown["acme/one"]["note"]
+    assert "Ed25519" in shown["acme/one"]["note"]
+    assert shown["acme/two"]["outcome"] == "failed"
+    assert "gone" in shown["acme/two"]["note"]
     assert organizations.here("/app/acme/endpoint/one/headers")["headers"] == {"X-A": "1"}
     assert organizations.here("/app/acme/endpoint/one/secret")["key"].startswith("whsec_")
     # And no secret is printed
-    assert "whsec_" not in json.dumps(told) + organizations.errors
+    assert "whsec_" not in json.dumps(shown) + organizations.errors
 
 
 OUTPOST = {"preset": "outpost", "secret": "whsec_a1b2c3d4e5f6"}
@@ -166,8 +166,8 @@ def test_schemes_of_an_endpoints_own_are_copied_with_their_secret(
     organizations.world.make_endpoint(app, uid="one", url="https://a.example/in")
     organizations.there("PUT", "/app/acme/endpoint/one/signatures", {"signatures": [scheme]})
     # When it is copied, then it signs by the same here
-    told = {each["name"]: each for each in organizations.imported()}
-    assert (told["acme/one"]["outcome"], told["acme/one"]["note"]) == ("made", "")
+    shown = {each["name"]: each for each in organizations.imported()}
+    assert (shown["acme/one"]["outcome"], shown["acme/one"]["note"]) == ("made", "")
     for rest in ("/signatures", "/secret"):
         assert organizations.here(f"/app/acme/endpoint/one{rest}") == organizations.there(
             "GET", f"/app/acme/endpoint/one{rest}"
@@ -184,8 +184,8 @@ def test_a_scheme_whose_secret_is_not_shown_is_named(organizations: Organization
     app = organizations.world.make_app(uid="acme")
     organizations.world.make_endpoint(app, uid="one", secret=symmetric("s"))
     organizations.there("PUT", "/app/acme/endpoint/one/signatures", {"signatures": [STANDARD, OWN]})
-    told = {each["name"]: each for each in organizations.imported()}
-    assert "X-Acme" in told["acme/one"]["note"]
+    shown = {each["name"]: each for each in organizations.imported()}
+    assert "X-Acme" in shown["acme/one"]["note"]
     assert organizations.here("/app/acme/endpoint/one/secret")["key"] == symmetric("s")
 
 
@@ -194,8 +194,8 @@ def test_many_are_read_page_by_page(organizations: Organizations, monkeypatch: p
     app = organizations.world.make_app(uid="acme")
     for number in range(5):
         organizations.world.make_endpoint(app, uid=f"e{number}")
-    told = organizations.imported()
-    assert len([each for each in told if each["kind"] == "endpoint"]) == 5
+    shown = organizations.imported()
+    assert len([each for each in shown if each["kind"] == "endpoint"]) == 5
 
 
 def test_a_wrong_token_is_one_line(organizations: Organizations) -> None:

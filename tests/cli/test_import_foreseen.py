@@ -197,15 +197,15 @@ def test_a_dry_run_says_what_a_run_does(world: WebhooksWorld, sender: Sender, ty
     fill(world, seed)
     before = state(world)
 
-    def told(*words: str) -> list[dict[str, Any]]:
+    def outcomes(*words: str) -> list[dict[str, Any]]:
         words = ("import", "--from", sender.url, "--token", "their-token", "--json", *words)
         printed = typed(*words, code=1)
         return [json.loads(line) for line in printed.split("\n") if line]
 
     # When it is copied dry, and then for good
-    planned = told("--dry-run")
+    planned = outcomes("--dry-run")
     assert state(world) == before
-    done = told()
+    done = outcomes()
     # Then each thing became what the dry run said, and was refused for the reason that it gave
     assert planned == done
     assert {each["outcome"] for each in done} >= {"made", "changed", "failed"}
@@ -269,9 +269,9 @@ def test_what_only_a_hub_of_this_kind_has_is_copied(organizations: Organizations
     organizations.there("PUT", "/app/acme/signatures", {"signatures": [{"preset": "outpost"}]})
     organizations.there("POST", "/app/acme/endpoint", FULL)
     # When it is copied
-    told = organizations.imported()
+    shown = organizations.imported()
     # Then everything is here, and nothing is left to say
-    assert {(each["outcome"], each["note"]) for each in told} == {("made", "")}
+    assert {(each["outcome"], each["note"]) for each in shown} == {("made", "")}
     for path in ("/event-type/a", "/app/acme", "/app/acme/signatures", "/app/acme/endpoint/one"):
         here, there = organizations.here(path), organizations.there("GET", path)
         for name in ("id", "createdAt", "updatedAt"):
@@ -299,8 +299,8 @@ def test_what_a_project_signs_by_is_copied_to_each_application(organizations: Or
     plain = {"signatures": [{"preset": "standard-webhooks"}]}
     organizations.there("PUT", "/app/acme/endpoint/own/signatures", plain)
     # When they are copied, then they are signed as there, and the project here is as it was
-    told = {each["kind"]: each for each in organizations.imported()}
-    assert told["signatures"]["outcome"] == "left"
+    reported = {each["kind"]: each for each in organizations.imported()}
+    assert reported["signatures"]["outcome"] == "left"
     assert organizations.here("/signatures") == {"signatures": []}
     shown = organizations.here("/app/acme/endpoint/inherits/signatures")
     assert (shown["inheritedFrom"], shown["signatures"][0]["preset"]) == ("application", "outpost")
@@ -336,14 +336,14 @@ def test_an_endpoint_whose_receiver_would_refuse_it_is_disabled(organizations: O
     if gate == "second scheme":
         organizations.there("PUT", f"{path}/signatures", schemes)
     # When it is copied
-    told = {each["name"]: each for each in organizations.imported()}
+    shown = {each["name"]: each for each in organizations.imported()}
     # Then it is disabled, the output says what to do, and no secret is in it
     words = {"oauth": "https://tokens.example/", "mtls": "client certificate", "header": "Authorization"}
     assert (
-        words.get(gate, "key" if gate == "key" else "X-Outpost-Signature").lower() in told["acme/one"]["note"].lower()
+        words.get(gate, "key" if gate == "key" else "X-Outpost-Signature").lower() in shown["acme/one"]["note"].lower()
     )
-    assert "it is disabled until then" in told["acme/one"]["note"]
-    assert "hidden-secret" not in json.dumps(told)
+    assert "it is disabled until then" in shown["acme/one"]["note"]
+    assert "hidden-secret" not in json.dumps(shown)
     assert organizations.here(path)["disabled"] is True
     # And once somebody has set it and enabled the endpoint, a later run leaves it so
     if gate in gates:
@@ -387,10 +387,10 @@ class Transformed:
         planned = self._typed(*words, "--dry-run", code=code)
         assert self.here() == before
         assert self._typed(*words, code=code) == planned
-        told: dict[str, dict[str, Any]] = {
+        answer: dict[str, dict[str, Any]] = {
             each["name"]: each for each in map(json.loads, filter(None, planned.split("\n")))
         }
-        return told.get("acme/one", {})
+        return answer.get("acme/one", {})
 
     def here(self) -> Any:
         """The endpoint here and its transformation; None if there is none."""
@@ -476,28 +476,30 @@ def test_what_belongs_to_the_organization_is_named(organizations: Organizations)
     body = {"url": "https://a.example/in", "uid": "ops"}
     organizations.there("POST", "/operational-webhook/endpoint", body)
     organizations.there("PUT", "/portal/frame", {"origins": ["https://portal.example"]})
-    told = {each["kind"]: each for each in organizations.imported()}
-    assert {each["outcome"] for each in told.values()} == {"left"}
-    assert "https://a.example/in" in told["operational endpoint"]["note"]
-    assert "https://portal.example" in told["portal frame"]["note"]
+    shown = {each["kind"]: each for each in organizations.imported()}
+    assert {each["outcome"] for each in shown.values()} == {"left"}
+    assert "https://a.example/in" in shown["operational endpoint"]["note"]
+    assert "https://portal.example" in shown["portal frame"]["note"]
 
 
 def test_connectors_are_copied_changed_and_left_alone(organizations: Organizations) -> None:
     # Given two connectors there, one with a uid of its own
     chat = {"name": "Chat", "uid": "chat", "kind": "Slack", "instructions": "Enter a URL.", "transformation": CODE}
     organizations.there("POST", "/connector", chat)
-    made = organizations.there("POST", "/connector", {"name": "Bare", "productType": "Stream", "transformation": CODE})
+    created = organizations.there(
+        "POST", "/connector", {"name": "Bare", "productType": "Stream", "transformation": CODE}
+    )
     # When they are imported
     assert [(each["kind"], each["outcome"]) for each in organizations.imported()] == [("connector", "made")] * 2
     # Then they are here as they are there
     ours = {each["uid"]: each for each in organizations.here("/connector")["data"]}
-    assert ours.keys() == {"chat", made["id"].removeprefix("trtmpl_")}
+    assert ours.keys() == {"chat", created["id"].removeprefix("trtmpl_")}
     assert {name: ours["chat"][name] for name in chat} == chat
-    assert ours[made["id"].removeprefix("trtmpl_")]["productType"] == "Stream"
+    assert ours[created["id"].removeprefix("trtmpl_")]["productType"] == "Stream"
     # Again, nothing is done but what differs
     organizations.there("PATCH", "/connector/chat", {"instructions": ""})
-    told = {each["name"]: each["outcome"] for each in organizations.imported()}
-    assert told == {"chat": "changed"}
+    shown = {each["name"]: each["outcome"] for each in organizations.imported()}
+    assert shown == {"chat": "changed"}
     assert organizations.here("/connector/chat")["instructions"] == ""
 
 
@@ -553,9 +555,9 @@ def test_a_member_that_nobody_knows_is_named_wherever_it_is(
 
     sender.answers = {path: answering(found) for path, found in sender.answers.items()}
     # When it is copied, then each is named
-    told = typed("import", "--from", name, "--url", sender.url, "--json", *words)
+    shown = typed("import", "--from", name, "--url", sender.url, "--json", *words)
     assert added
-    assert [each for each in added if not re.search(rf"\b{each}\b", told)] == []
+    assert [each for each in added if not re.search(rf"\b{each}\b", shown)] == []
 
 
 COPIES = 12
@@ -563,14 +565,14 @@ COPIES = 12
 
 def several(thing: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A thing of a sender's, and others like it with ids of their own."""
-    made = []
+    created = []
     for number in range(COPIES):
         copy = json.loads(json.dumps(thing))
         for name in ("id", "uid", "subscription_id", "name"):
             if isinstance(copy.get(name), str):
                 copy[name] = f"{copy[name]}-{number}"
-        made.append(copy)
-    return made
+        created.append(copy)
+    return created
 
 
 class OddAnswers:
@@ -658,16 +660,16 @@ def test_a_dry_run_says_what_a_run_does_whatever_another_sender_answers(
     sender.answers = {path: odd.of(path) for path in sender.answers}
     before = state(world)
 
-    def told(*more: str) -> tuple[int, list[str], str]:
+    def outcomes(*more: str) -> tuple[int, list[str], str]:
         code = typed.ends("import", "--from", name, "--url", sender.url, "--json", *words, *more)
         summary = typed.errors.removeprefix("would be, as this was a dry run: ")
         return code, [line for line in typed.printed.split("\n") if line], summary
 
     # When it is copied dry, and then for good
-    planned = told("--dry-run")
+    planned = outcomes("--dry-run")
     assert state(world) == before
     # Then the run does what the dry run said, in the same words, and ends in the same way
-    assert told() == planned
+    assert outcomes() == planned
     assert planned[0] in (0, 1)
     assert "Traceback" not in planned[2]
 
@@ -754,15 +756,15 @@ def test_a_dry_run_says_what_becomes_of_queues(hub: ServedHub, sender: Sender, t
         assert put.status_code == 200, put.text
     before = len(hub.writes)
 
-    def told(*words: str) -> list[str]:
+    def outcomes(*words: str) -> list[str]:
         printed = typed("import", "--from", "ironmq", "--url", sender.url, "--project", "p", "--json", *words, code=1)
         return [line for line in printed.split("\n") if line]
 
     # When they are copied dry, and then for good
-    planned = told("--dry-run")
+    planned = outcomes("--dry-run")
     assert len(hub.writes) == before
     # Then each became what the dry run said
-    assert told() == planned
+    assert outcomes() == planned
     assert {json.loads(each)["outcome"] for each in planned} == {"made", "changed", "failed"}
 
 
@@ -788,5 +790,5 @@ def test_a_subscriber_whose_receiver_would_refuse_it_is_paused(hub: ServedHub, s
     note = json.loads(printed)["note"]
     for words in ("Authorization", "its OAuth", "its client certificate", "secret", "surprise", "wonder"):
         assert words in note
-    made = {each["name"]: each for each in queue(hub, "q")["push"]["subscribers"]}
-    assert {name for name, each in made.items() if each.get("paused")} == {"hidden", "oauth", "mtls", "signed"}
+    created = {each["name"]: each for each in queue(hub, "q")["push"]["subscribers"]}
+    assert {name for name, each in created.items() if each.get("paused")} == {"hidden", "oauth", "mtls", "signed"}

@@ -100,17 +100,17 @@ def sender(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[WebhooksWorld]:
     """A hub with webhooks that the command line belongs to."""
-    made = WebhooksWorld()
-    with ServedWorld(made) as served:
+    created = WebhooksWorld()
+    with ServedWorld(created) as served:
         for name, value in {
             "PUSHHUB_CONFIG": str(tmp_path / "config"),
             "PUSHHUB_URL": served.base_url,
             "PUSHHUB_PROJECT": PROJECT,
-            "PUSHHUB_TOKEN": made.token,
+            "PUSHHUB_TOKEN": created.token,
         }.items():
             monkeypatch.setenv(name, value)
         monkeypatch.delenv("PUSHHUB_PROFILE", raising=False)
-        yield made
+        yield created
 
 
 def imported(typed: Typed, source: str, sender: Sender, *words: str, code: int = 0) -> list[tuple[str, str, str]]:
@@ -367,9 +367,9 @@ def test_queues_of_ironmq_are_made_with_their_subscribers(hub: ServedHub, sender
     assert imported(typed, "ironmq", sender, "--project", "p") == [("queue", each, "made") for each in names]
     assert sender.shown == {f"OAuth {TOKEN}"}
     # Then they are here, and a second run changes nothing
-    made = queue(hub, "q100")["push"]
-    assert made["retries"] == 5
-    assert made["subscribers"][0]["headers"] == {"Accept": "text/plain"}
+    created = queue(hub, "q100")["push"]
+    assert created["retries"] == 5
+    assert created["subscribers"][0]["headers"] == {"Accept": "text/plain"}
     assert queue(hub, "q000")["message_timeout"] == 77
     before = len(hub.writes)
     again = imported(typed, "ironmq", sender, "--project", "p")
@@ -405,7 +405,7 @@ def test_qstashs_groups_become_queues_and_the_rest_is_named(hub: ServedHub, send
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reason"),
     [
         (("--from", "outpost"), "--url"),
         (("--from", "convoy", "--url", "http://127.0.0.1:9"), "--project"),
@@ -416,10 +416,10 @@ def test_qstashs_groups_become_queues_and_the_rest_is_named(hub: ServedHub, send
     ],
 )
 def test_what_is_missing_is_named(
-    hub: ServedHub, sender: Sender, typed: Typed, words: tuple[str, ...], told: str
+    hub: ServedHub, sender: Sender, typed: Typed, words: tuple[str, ...], reason: str
 ) -> None:
     typed("import", *words, code=2)
-    assert told in typed.errors
+    assert reason in typed.errors
     assert sender.asked == []
 
 
@@ -504,9 +504,9 @@ def test_an_endpoint_of_convoy_that_would_get_more_is_disabled(
     found = [{"uid": "f1", "event_type": "order.paid", "headers": {}, "body": {"amount": {"$gte": 5}}}]
     sender.answers["/api/v1/projects/p1/subscriptions/filtered/filters"] = {"status": True, "data": found}
     # When it is copied
-    told = noted(typed, "convoy", sender, "--project", "p1")
+    reported = noted(typed, "convoy", sender, "--project", "p1")
     # Then it gets nothing, and why is said
-    assert "is not copied, so it is disabled" in told["acme/ep-1"]
+    assert "is not copied, so it is disabled" in reported["acme/ep-1"]
     assert world.ask("GET", "/app/acme/endpoint/ep-1")["disabled"] is True
     # And once somebody has enabled it with a filter, a later run leaves both
     filters = [{"path": "amount", "operator": "gt", "value": 5}]
@@ -527,8 +527,8 @@ def test_filters_of_convoy_that_let_everything_through_are_none(
     [first, _] = sender.answers["/api/v1/projects/p1/subscriptions"]["data"]["content"]
     first["filter_config"]["filter"] = {"headers": {}, "body": {}, "is_flattened": True}
     sender.answers["/api/v1/projects/p1/subscriptions/sub-1/filters"] = {"data": None}
-    told = noted(typed, "convoy", sender, "--project", "p1")
-    assert "acme/ep-1" not in told
+    shown = noted(typed, "convoy", sender, "--project", "p1")
+    assert "acme/ep-1" not in shown
     assert world.ask("GET", "/app/acme/endpoint/ep-1")["disabled"] is False
 
 
@@ -537,9 +537,9 @@ def test_what_convoy_has_and_this_hub_has_not_is_named(world: WebhooksWorld, sen
     theirs |= {"http_timeout": 10, "slack_webhook_url": "https://hooks.example", "content_type": "text/plain"}
     [first, _] = sender.answers["/api/v1/projects/p1/subscriptions"]["data"]["content"]
     first["retry_config"] = {"type": "linear", "duration": "3s", "retry_count": 3}
-    told = noted(typed, "convoy", sender, "--project", "p1")["acme/ep-1"]
-    assert "not copied: retries, timeout, Slack address" in told
-    assert "text/plain" in told
+    shown = noted(typed, "convoy", sender, "--project", "p1")["acme/ep-1"]
+    assert "not copied: retries, timeout, Slack address" in shown
+    assert "text/plain" in shown
     assert world.ask("GET", "/app/acme/endpoint/ep-1")["disabled"] is False
 
 

@@ -29,14 +29,14 @@ NOW = 1_795_000_000
 
 @pytest.fixture
 def topic_here() -> Iterator[Topic]:
-    with topic() as made:
-        yield made
+    with topic() as created:
+        yield created
 
 
 @pytest.fixture
 def program() -> Iterator[Receiver]:
-    with receiver() as made:
-        yield made
+    with receiver() as created:
+        yield created
 
 
 class Listener:
@@ -80,8 +80,8 @@ def test_each_is_forwarded_with_what_is_known_of_it_and_acknowledged(
     assert topic_here.acknowledged == list(topic_here.frames)
     # And the request says where it comes from, and is signed
     headers, body = program.got[1]
-    told = {name: value for name, value in headers.items() if name.startswith("Pushhub-")}
-    assert told == {
+    reported = {name: value for name, value in headers.items() if name.startswith("Pushhub-")}
+    assert reported == {
         "Pushhub-Topic": "orders",
         "Pushhub-Id": "A0000001",
         "Pushhub-Action": "CREATE",

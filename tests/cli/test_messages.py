@@ -130,11 +130,11 @@ def test_what_a_subscriber_missed_is_counted_and_tried_again(hub: ServedHub, typ
         rest.call("POST", rest.queue("orders", "/messages"), {"messages": [{"body": "x"}] * count})
     world.run(seconds=5)
     # When they are counted, then nothing is sent; when they are replayed, each is, once
-    told = {"queue": "orders", "subscriber": "shop", "looked": 150, "found": 150}
+    reported = {"queue": "orders", "subscriber": "shop", "looked": 150, "found": 150}
     replay = ("replay", "--queue", "orders", "--subscriber", "shop")
-    assert typed.json(*replay, "--dry-run") == [{**told, "replayed": 0}]
+    assert typed.json(*replay, "--dry-run") == [{**reported, "replayed": 0}]
     world.sender.script(url, 200)
-    assert typed.json(*replay) == [{**told, "replayed": 150}]
+    assert typed.json(*replay) == [{**reported, "replayed": 150}]
     world.run(seconds=5)
     assert len(world.sender.requests_to(url)) == 300
     assert typed.json(*replay, "--dry-run")[0]["found"] == 0

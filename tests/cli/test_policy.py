@@ -25,8 +25,8 @@ def test_a_person_is_told_the_sentence_and_a_program_the_numbers(hub: ServedHub,
     # Then it is told by the subscriber's name and by its id, with the time of the report beside it
     assert typed("policy", "orders", "shop") == typed("policy", "orders", "sub1") == f"{SAID}\n"
     assert "As of 2026-11-22" in typed.errors
-    [told] = typed.json("policy", "orders", "shop")["outages"]
-    assert (told["times_down"], told["given_up"]) == (1, 2)
+    [shown] = typed.json("policy", "orders", "shop")["outages"]
+    assert (shown["times_down"], shown["given_up"]) == (1, 2)
 
 
 def test_what_is_not_known_is_said(hub: ServedHub, typed: Typed) -> None:

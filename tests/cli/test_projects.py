@@ -72,30 +72,30 @@ def operator(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 def test_a_project_is_made_with_a_token_that_acts_for_it(operator: Operator) -> None:
     # When an operator makes a project in a deployed stack
-    [made] = operator.run("projects", "make", "Acme", "--allow", "10.0.0.0/8")
+    [project] = operator.run("projects", "make", "Acme", "--allow", "10.0.0.0/8")
     # Then its token acts for it, it is listed, and it may push where it was allowed to
-    assert operator.acts(made["project"], made["token"])
+    assert operator.acts(project["project"], project["token"])
     [listed] = operator.run("projects", "list")
-    assert (listed["project"], listed["name"]) == (made["project"], "Acme")
+    assert (listed["project"], listed["name"]) == (project["project"], "Acme")
     assert listed["allowed_targets"] == ["10.0.0.0/8"]
 
 
 def test_a_project_is_renamed_and_its_targets_are_set_and_closed(operator: Operator) -> None:
-    [made] = operator.run("projects", "make", "Acme")
-    operator.run("projects", "rename", made["project"], "Acme Ltd")
-    operator.run("projects", "allow", made["project"], "intern.example", "192.168.0.0/16")
-    project = operator.store().project(made["project"])
+    [created] = operator.run("projects", "make", "Acme")
+    operator.run("projects", "rename", created["project"], "Acme Ltd")
+    operator.run("projects", "allow", created["project"], "intern.example", "192.168.0.0/16")
+    project = operator.store().project(created["project"])
     assert project is not None
     assert (project.name, project.allowed_targets) == ("Acme Ltd", ("intern.example", "192.168.0.0/16"))
     # When no target is given, then none is allowed, and the name stays
-    operator.run("projects", "allow", made["project"])
+    operator.run("projects", "allow", created["project"])
     [listed] = operator.run("projects", "list")
     assert (listed["name"], listed["allowed_targets"]) == ("Acme Ltd", [])
 
 
 def test_a_project_is_given_a_quota_none_or_the_stacks(operator: Operator) -> None:
-    [made] = operator.run("projects", "make", "Acme")
-    assert made["quota"] == "default"
+    [created] = operator.run("projects", "make", "Acme")
+    assert created["quota"] == "default"
     # When the operator sets its quota, then functions apply it and it is shown
     for words, quota, shown in (
         (["100"], Quota.of(100), "100/s, 1000 at once"),
@@ -103,28 +103,28 @@ def test_a_project_is_given_a_quota_none_or_the_stacks(operator: Operator) -> No
         (["none"], Quota.of(0), "none"),
         (["default"], None, "default"),
     ):
-        [listed] = operator.run("projects", "quota", made["project"], *words)
-        project = operator.store().project(made["project"])
+        [listed] = operator.run("projects", "quota", created["project"], *words)
+        project = operator.store().project(created["project"])
         assert project is not None
         assert (listed["quota"], project.quota, project.name) == (shown, quota, "Acme")
     # And an invalid rate is refused
     for wrong in ("-1", "0", "many", "1000001"):
-        operator.run("projects", "quota", made["project"], "--", wrong, code=2)
+        operator.run("projects", "quota", created["project"], "--", wrong, code=2)
     assert "Project not found" in operator.run("projects", "quota", "5f" * 12, "100", code=1)
 
 
 def test_a_project_is_suspended_and_resumed(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    [made] = operator.run("projects", "make", "Acme")
+    [created] = operator.run("projects", "make", "Acme")
     slept: list[float] = []
     monkeypatch.setattr(SystemClock, "sleep", lambda _, seconds: slept.append(seconds))
 
     def stored() -> Project:
-        project = operator.store().project(made["project"])
+        project = operator.store().project(created["project"])
         assert project is not None
         return project
 
     # When it is suspended
-    [shown] = operator.run("projects", "suspend", made["project"])
+    [shown] = operator.run("projects", "suspend", created["project"])
     # Then that is stored and shown, and its consumers are closed: now, and when no function admits them any more
     assert shown["suspended"] is not None
     assert stored().suspended
@@ -133,49 +133,49 @@ def test_a_project_is_suspended_and_resumed(operator: Operator, monkeypatch: pyt
     [listed] = operator.run("projects", "list")
     assert listed == shown
     # And attempts hear of it at once
-    assert operator.store().noted_changes()[slot_of(made["project"], "")] > 0
+    assert operator.store().noted_changes()[slot_of(created["project"], "")] > 0
     # When it is resumed, then it is as before
-    [shown] = operator.run("projects", "resume", made["project"])
+    [shown] = operator.run("projects", "resume", created["project"])
     assert shown["suspended"] is None
     assert not stored().suspended
     assert "Project not found" in operator.run("projects", "suspend", "5f" * 12, code=1)
 
 
 def test_tokens_are_listed_without_themselves_and_revoked(operator: Operator) -> None:
-    [made] = operator.run("projects", "make", "Acme")
-    [second] = operator.run("tokens", "make", made["project"], "--label", "laptop")
-    listed = operator.run("tokens", "list", made["project"])
+    [project] = operator.run("projects", "make", "Acme")
+    [second] = operator.run("tokens", "make", project["project"], "--label", "laptop")
+    listed = operator.run("tokens", "list", project["project"])
     assert [each["label"] for each in listed] == ["first", "laptop"]
     assert second["token"] not in json.dumps(listed)
     # When one is revoked
     token_id = token_hash(second["token"])[:12]
-    operator.run("tokens", "revoke", made["project"], token_id)
+    operator.run("tokens", "revoke", project["project"], token_id)
     # Then it does not act any more, and the other one does
-    assert not operator.acts(made["project"], second["token"])
-    assert operator.acts(made["project"], made["token"])
-    assert "Token not found" in operator.run("tokens", "revoke", made["project"], token_id, code=1)
+    assert not operator.acts(project["project"], second["token"])
+    assert operator.acts(project["project"], project["token"])
+    assert "Token not found" in operator.run("tokens", "revoke", project["project"], token_id, code=1)
 
 
 def test_a_token_expires(operator: Operator) -> None:
-    [made] = operator.run("projects", "make", "Acme")
-    [short] = operator.run("tokens", "make", made["project"], "--expires", "0s")
-    [long] = operator.run("tokens", "make", made["project"], "--expires", "90d")
-    assert not operator.acts(made["project"], short["token"])
-    assert operator.acts(made["project"], long["token"])
+    [project] = operator.run("projects", "make", "Acme")
+    [short] = operator.run("tokens", "make", project["project"], "--expires", "0s")
+    [long] = operator.run("tokens", "make", project["project"], "--expires", "90d")
+    assert not operator.acts(project["project"], short["token"])
+    assert operator.acts(project["project"], long["token"])
 
 
 def test_a_rotated_token_acts_beside_the_new_one_for_as_long_as_is_asked(operator: Operator) -> None:
     # Given a token
-    [made] = operator.run("projects", "make", "Acme")
-    first = token_hash(made["token"])[:12]
+    [project] = operator.run("projects", "make", "Acme")
+    first = token_hash(project["token"])[:12]
     # When it is rotated with an overlap, then both act
-    [new] = operator.run("tokens", "rotate", made["project"], first, "--overlap", "2h")
-    assert operator.acts(made["project"], made["token"])
-    assert operator.acts(made["project"], new["token"])
+    [new] = operator.run("tokens", "rotate", project["project"], first, "--overlap", "2h")
+    assert operator.acts(project["project"], project["token"])
+    assert operator.acts(project["project"], new["token"])
     # When the new one is rotated without an overlap, then it stops at once
-    [newest] = operator.run("tokens", "rotate", made["project"], token_hash(new["token"])[:12], "--overlap", "0s")
-    assert not operator.acts(made["project"], new["token"])
-    assert operator.acts(made["project"], newest["token"])
+    [newest] = operator.run("tokens", "rotate", project["project"], token_hash(new["token"])[:12], "--overlap", "0s")
+    assert not operator.acts(project["project"], new["token"])
+    assert operator.acts(project["project"], newest["token"])
 
 
 @pytest.mark.parametrize(

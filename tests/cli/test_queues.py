@@ -158,10 +158,10 @@ def test_an_address_that_is_none_is_told_in_words(
     hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch, url: str, code: int, said: str
 ) -> None:
     monkeypatch.setenv("PUSHHUB_URL", url)
-    told = _error(typed, "queues", "list", code=code)
-    assert said in told
+    reported = _error(typed, "queues", "list", code=code)
+    assert said in reported
     # No names of classes
-    assert not any(name in told for name in ("InvalidSchema", "ConnectionError", "InvalidURL", "Exception"))
+    assert not any(name in reported for name in ("InvalidSchema", "ConnectionError", "InvalidURL", "Exception"))
 
 
 def test_a_post_says_when_its_queue_does_not_exist(hub: ServedHub, typed: Typed) -> None:
@@ -230,6 +230,6 @@ def test_what_is_no_success_is_told_as_the_hub_says_it(
     hub: ServedHub, typed: Typed, answer: tuple[int, bytes], said: str
 ) -> None:
     hub.answers[("GET", f"/3/projects/{PROJECT}/queues/q")] = answer
-    told = _error(typed, "queues", "show", "q", code=1)
-    assert said in told
-    assert "\x1b" not in told
+    reported = _error(typed, "queues", "show", "q", code=1)
+    assert said in reported
+    assert "\x1b" not in reported

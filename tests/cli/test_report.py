@@ -53,15 +53,15 @@ def deployed() -> Deployment:
 
 def latest(s3: Any, **changes: Any) -> None:
     name = "s3://b/reports/2026-11-15_2026-11-21"
-    told = {"report": name, "page": f"{name}/report.html", "verdict": {"sentence": "Conserved"}, **changes}
-    s3.put_object(Bucket=aws.BUCKET, Key="reports/latest.json", Body=json.dumps(told).encode())
+    reported = {"report": name, "page": f"{name}/report.html", "verdict": {"sentence": "Conserved"}, **changes}
+    s3.put_object(Bucket=aws.BUCKET, Key="reports/latest.json", Body=json.dumps(reported).encode())
 
 
 def test_the_link_is_signed_for_the_page_and_ends_soon(s3: Any) -> None:
     latest(s3)
-    told = newest_page(deployed())
-    assert (told["report"], told["verdict"]) == ("2026-11-15_2026-11-21", "Conserved")
-    link = urlsplit(told["link"])
+    reported = newest_page(deployed())
+    assert (reported["report"], reported["verdict"]) == ("2026-11-15_2026-11-21", "Conserved")
+    link = urlsplit(reported["link"])
     assert link.path.endswith("reports/2026-11-15_2026-11-21/report.html")
     assert parse_qs(link.query)["X-Amz-Expires"] == [str(LINK_S)]
 

@@ -62,8 +62,8 @@ def test_any_value_finds_a_message_and_what_was_accepted_is_listed(hub: ServedHu
     hub.lives = True
     typed("queues", "create", "orders")
     body = '{"order": {"number": 4711}}'
-    told = json.dumps(typed.json("post", "orders", body)[0])
-    (message,) = re.findall(r"\d{19}", told)
+    reported = json.dumps(typed.json("post", "orders", body)[0])
+    (message,) = re.findall(r"\d{19}", reported)
     catalogued(hub, "orders", message, body)
     (found,) = typed.json("search", "4711")
     assert found == {
@@ -113,10 +113,10 @@ def test_the_past_is_searched_with_progress_and_shown_newest_first(hub: ServedHu
 
 
 def test_one_that_fails_says_why(hub: ServedHub, typed: Typed) -> None:
-    told = {"state": "failed", "reason": "choose fewer days", "scanned_bytes": 0, "found": [], "after": None}
+    reported = {"state": "failed", "reason": "choose fewer days", "scanned_bytes": 0, "found": [], "after": None}
     started = {"id": "a" * 32, "first_day": "2026-11-20", "last_day": "2026-11-21"}
     hub.answers["POST", f"/3/projects/{PROJECT}/past"] = 202, json.dumps(started).encode()
-    hub.answers["GET", f"/3/projects/{PROJECT}/past/{'a' * 32}"] = 200, json.dumps(told).encode()
+    hub.answers["GET", f"/3/projects/{PROJECT}/past/{'a' * 32}"] = 200, json.dumps(reported).encode()
     typed("search", "--past", "--queue", "orders", code=1)
     assert "choose fewer days" in typed.errors
 

@@ -68,12 +68,12 @@ def test_all_messages_of_a_queue_move_here_byte_for_byte(hub: ServedHub, typed: 
         for raw in (b"\xff\xfe", b"\x80" * 9):
             assert answered(there, "POST", "/queues/orders/webhook", raw)[0] == 201
         # When it is moved
-        [told] = typed.json(*words(there))
+        [shown] = typed.json(*words(there))
         # Then everything is here, once, and nothing there
         expected = Counter([*(each.encode() for each in bodies), b"\xff\xfe", b"\x80" * 9])
         assert taken(hub, "orders") == expected
         assert inside(there, "orders") == []
-        assert (told["moved"], told["maybe twice"]) == (len(bodies) + 2, 0)
+        assert (shown["moved"], shown["maybe twice"]) == (len(bodies) + 2, 0)
         # And a second run finds nothing to do
         assert typed.json(*words(there))[0]["moved"] == 0
 
@@ -200,8 +200,8 @@ def test_messages_that_cannot_be_deleted_are_told(hub: ServedHub, typed: Typed) 
     with serving() as there:
         fill(there, "orders", ["a"])
         there.answers["DELETE", POST] = (400, b'{"msg": "reservation ended"}')
-        [told] = typed.json(*words(there))
-        assert (told["moved"], told["maybe twice"]) == (1, 1)
+        [shown] = typed.json(*words(there))
+        assert (shown["moved"], shown["maybe twice"]) == (1, 1)
         assert "will come twice" in typed.errors
 
 

@@ -50,14 +50,14 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation == "DescribeStacks":
-            outputs = {"ConfigTableName": aws.CONFIG_TABLE, "VaultKeyArn": made.key}
+            outputs = {"ConfigTableName": aws.CONFIG_TABLE, "VaultKeyArn": created.key}
             return {"Stacks": [{"Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in outputs.items()]}]}
         return real(client, operation, parameters)
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
     with aws.dynamodb():
-        made = Stack(boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
-        yield made
+        created = Stack(boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
+        yield created
 
 
 def test_rotating_keeps_the_present_one_and_waits_ten_minutes(stack: Stack, typed: Typed) -> None:

@@ -20,11 +20,11 @@ def test_the_types_that_can_be_typed_are_those_of_the_hub() -> None:
 
 
 def test_a_stream_is_created_posted_to_listed_and_deleted(hub: ServedHub, typed: Typed) -> None:
-    [made] = typed.json("streams", "create", "Orders", "--uid", "orders")
-    assert asked(hub, "GET", "/stream/orders")["id"] == made["id"]
-    assert typed.json("streams", "list") == [made]
+    [created] = typed.json("streams", "create", "Orders", "--uid", "orders")
+    assert asked(hub, "GET", "/stream/orders")["id"] == created["id"]
+    assert typed.json("streams", "list") == [created]
     [shown] = typed.json("streams", "show", "orders")
-    assert shown["id"] == made["id"]
+    assert shown["id"] == created["id"]
     assert shown["externalId"]
     typed("streams", "post", "orders", "order.paid", '{"n": 1}', '{"n": 2}')
     assert [each["payload"] for each in typed.json("streams", "events", "orders")] == [{"n": 2}, {"n": 1}]

@@ -10,8 +10,8 @@ COLLECTOR = "https://otel.example/v1/traces"
 
 def test_the_export_of_spans_is_set_shown_switched_off_and_stopped(hub: ServedHub, typed: Typed) -> None:
     assert typed.json("traces", "show") == []
-    [made] = typed.json("traces", "export", COLLECTOR, "-H", "x-key=s3cret=1")
-    assert made == {"url": COLLECTOR, "on": True, "exported": 0, "dropped": 0, "failing": None}
+    [created] = typed.json("traces", "export", COLLECTOR, "-H", "x-key=s3cret=1")
+    assert created == {"url": COLLECTOR, "on": True, "exported": 0, "dropped": 0, "failing": None}
     world = hub.worlds["ironmq"].world
     exports = [world.config.span_export(each.project_id) for each in world.config.projects()]
     assert [each.headers for each in exports if each] == [{"x-key": "********"}]

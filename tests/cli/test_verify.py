@@ -74,7 +74,7 @@ def test_a_signature_of_a_public_key_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_of", "part", "told"),
+    ("request_of", "part", "reason"),
     [
         (lambda: changed(signed(), message_id=""), "id", "is missing"),
         (lambda: changed(signed(), message_id=" msg_1"), "id", "white space"),
@@ -97,8 +97,8 @@ def test_a_signature_of_a_public_key_fits() -> None:
         (lambda: changed(signed(), body=b"something else"), "body", "does not fit"),
     ],
 )
-def test_the_part_that_is_wrong_is_named(request_of: Callable[[], Signed], part: str, told: str) -> None:
-    assert told in wrong(request_of())[part]
+def test_the_part_that_is_wrong_is_named(request_of: Callable[[], Signed], part: str, reason: str) -> None:
+    assert reason in wrong(request_of())[part]
 
 
 def test_a_key_that_is_none_is_named() -> None:

@@ -158,12 +158,12 @@ def test_gates_of_subscribers_and_services_are_set_shown_and_removed(
     hub: ServedHub, typed: Typed, tmp_path: Path, whose: tuple[str, ...]
 ) -> None:
     with_receivers(hub)
-    told = typed("gates", "oauth", *GATE, "--secret-file", secret_file(tmp_path, "hush"), "--scope", "a", *whose)
+    shown = typed("gates", "oauth", *GATE, "--secret-file", secret_file(tmp_path, "hush"), "--scope", "a", *whose)
     pem, authority = tmp_path / "identity.pem", tmp_path / "ca.pem"
     pem.write_text(identity(name="hub.acme.example"))
     authority.write_text(identity(key=False))
-    told += typed("gates", "certificate", str(pem), "--ca", str(authority), *whose)
-    assert "hush" not in told
+    shown += typed("gates", "certificate", str(pem), "--ca", str(authority), *whose)
+    assert "hush" not in shown
     assert receiver(hub, whose)["oauth"] is True
     assert receiver(hub, whose)["mtls"]["private_ca"] is True
     [oauth, certificate] = typed.json("gates", "show", *whose)
@@ -197,9 +197,9 @@ def test_signatures_of_subscribers_and_services_are_set_shown_and_ended(
     end = iso_time(world.clock.now() + int(timedelta(days=9).total_seconds()) * 1000)
     both = [{"preset": "stripe", "secret": "whsec_old", "endsAt": end}, {"preset": "standard-webhooks"}]
     standard = ("--secret-file", secret_file(tmp_path, symmetric("1")))
-    told = typed("signatures", "set", "-", *standard, *whose, "--json", given=json.dumps(both).encode())
-    assert json.loads(told) == [{"header": "Stripe-Signature", "endsAt": end, "signed": True}]
-    assert "whsec_" not in told
+    reported = typed("signatures", "set", "-", *standard, *whose, "--json", given=json.dumps(both).encode())
+    assert json.loads(reported) == [{"header": "Stripe-Signature", "endsAt": end, "signed": True}]
+    assert "whsec_" not in reported
     # When the list is sent again without secrets and ends, then the stored secrets stay
     again = json.dumps([{"preset": "stripe"}, {"preset": "standard-webhooks"}]).encode()
     [shown] = typed.json("signatures", "set", "-", *whose, given=again)

@@ -54,12 +54,12 @@ class Service:
 
 @contextmanager
 def service(**settings: object) -> Iterator[tuple[Service, str]]:
-    made = Service(**settings)  # type: ignore[arg-type]
+    created = Service(**settings)  # type: ignore[arg-type]
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=made.serve, args=[listening], daemon=True).start()
-        yield made, f"http://127.0.0.1:{listening.getsockname()[1]}"
+        threading.Thread(target=created.serve, args=[listening], daemon=True).start()
+        yield created, f"http://127.0.0.1:{listening.getsockname()[1]}"
         listening.shutdown(socket.SHUT_RDWR)
-    for each in made.opened:
+    for each in created.opened:
         each.close()
 
 

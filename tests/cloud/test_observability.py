@@ -81,7 +81,7 @@ def test_late_work_and_failing_calls_are_counted_together_too(
     assert "HubFaults" not in together
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def logged(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -92,7 +92,7 @@ def test_an_event_is_a_line_with_what_is_known_and_the_id_of_its_run(capsys: pyt
     # When something is told, of which some is unknown
     telemetry.event("quota_exceeded", project="p", per_second=0, reason="", manual=False, wait_ms=None, queue="żółć\n")
     # Then what is known is there (a number is, even zero), in one line
-    assert told(capsys) == [
+    assert logged(capsys) == [
         {"message": "quota_exceeded", "project": "p", "per_second": 0, "queue": "żółć\n", "request_id": "run-1"}
     ]
 
@@ -101,16 +101,16 @@ def test_an_attempt_is_told_without_its_run(capsys: pytest.CaptureFixture[str]) 
     telemetry = PowertoolsTelemetry()
     telemetry.start("run-1")
     telemetry.event("attempt", state="delivered", attempt=1)
-    assert told(capsys) == [{"message": "attempt", "state": "delivered", "attempt": 1}]
+    assert logged(capsys) == [{"message": "attempt", "state": "delivered", "attempt": 1}]
 
 
 def test_what_is_no_json_is_told_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     PowertoolsTelemetry().event("failed", error=ValueError("why"))
-    assert told(capsys) == [{"message": "failed", "error": "why"}]
+    assert logged(capsys) == [{"message": "failed", "error": "why"}]
 
 
 def test_lines_of_threads_are_not_mixed(capsys: pytest.CaptureFixture[str]) -> None:
     telemetry = PowertoolsTelemetry()
     with ThreadPoolExecutor(8) as executor:
         list(executor.map(lambda number: telemetry.event("attempt", number=number, text="x" * 200), range(400)))
-    assert sorted(int(str(each["number"])) for each in told(capsys)) == list(range(400))
+    assert sorted(int(str(each["number"])) for each in logged(capsys)) == list(range(400))

@@ -46,7 +46,7 @@ DECODERS = dict(decoders())
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> FakeTelemetry:
+def telemetry(monkeypatch: pytest.MonkeyPatch) -> FakeTelemetry:
     fake = FakeTelemetry()
     monkeypatch.setattr(observability, "telemetry", fake)
     return fake
@@ -67,7 +67,7 @@ def test_the_stores_of_all_packages_have_some() -> None:
     ],
     ids=["keys", "texts", "shapes"],
 )
-def test_what_cannot_be_read_is_one_error_that_everybody_knows(name: str, item: Item, told: FakeTelemetry) -> None:
+def test_what_cannot_be_read_is_one_error_that_everybody_knows(name: str, item: Item, telemetry: FakeTelemetry) -> None:
     # Given an item as nobody of us writes it, and something for whatever else its reader is told
     parameters = [*inspect.signature(DECODERS[name]).parameters.values()][1:]
     given = [0 if each.annotation == "int" else "x" for each in parameters if each.kind is not each.KEYWORD_ONLY]
@@ -77,13 +77,13 @@ def test_what_cannot_be_read_is_one_error_that_everybody_knows(name: str, item: 
         DECODERS[name](item, *given, **named)
     except Unreadable:
         # And it is counted and named
-        assert told.counts["ItemsUnreadable"] >= 1
-        assert told.named("item_unreadable")[-1]["pk"] == item["pk"]["S"]
+        assert telemetry.counts["ItemsUnreadable"] >= 1
+        assert telemetry.named("item_unreadable")[-1]["pk"] == item["pk"]["S"]
 
 
 @pytest.fixture
-def table(told: FakeTelemetry) -> Iterator[Any]:
-    assert told.counts == {}
+def table(telemetry: FakeTelemetry) -> Iterator[Any]:
+    assert telemetry.counts == {}
     with aws.dynamodb() as client:
         yield client
 
@@ -136,15 +136,15 @@ POISON: dict[str, tuple[str, dict[str, Any], Callable[[Any], list[Any]]]] = {
 
 
 @pytest.mark.parametrize("what", POISON)
-def test_a_list_that_all_projects_share_is_read_past_it(what: str, table: Any, told: FakeTelemetry) -> None:
+def test_a_list_that_all_projects_share_is_read_past_it(what: str, table: Any, telemetry: FakeTelemetry) -> None:
     name, item, read = POISON[what]
     Table(table, name, CLOCK).put(item)
     assert read(table) == []
-    assert told.counts == {"ItemsUnreadable": 1}
-    assert told.named("item_unreadable")[0]["sk"] == item["sk"]["S"]
+    assert telemetry.counts == {"ItemsUnreadable": 1}
+    assert telemetry.named("item_unreadable")[0]["sk"] == item["sk"]["S"]
 
 
-def test_others_are_still_in_the_list(table: Any, told: FakeTelemetry) -> None:
+def test_others_are_still_in_the_list(table: Any, telemetry: FakeTelemetry) -> None:
     # Given lists with what another project wrote beside the poison
     store, raw = DynamoDBSubscribers(table, aws.SCHEDULE_TABLE, CLOCK), Table(table, aws.SCHEDULE_TABLE, CLOCK)
     key = SubscriberKey(project=PROJECT, queue="q", queue_uid="u", subscriber_id="s")
@@ -160,11 +160,13 @@ def test_others_are_still_in_the_list(table: Any, told: FakeTelemetry) -> None:
     assert [*store.looked_after()] == [key]
     assert [*store.listed_backlogs()] == [(FlowKey(PROJECT, "u"), 5)]
     assert [*store.slow(CLOCK.now(), 10)] == [(PROJECT, "u", "s")]
-    assert told.counts["ItemsUnreadable"] == 4 * LISTS + 1
+    assert telemetry.counts["ItemsUnreadable"] == 4 * LISTS + 1
 
 
 @pytest.mark.parametrize("limit", [1, 2, 10])
-def test_the_schedule_goes_on_behind_an_entry_that_cannot_be_read(table: Any, told: FakeTelemetry, limit: int) -> None:
+def test_the_schedule_goes_on_behind_an_entry_that_cannot_be_read(
+    table: Any, telemetry: FakeTelemetry, limit: int
+) -> None:
     # Given a minute with poison before, between and behind two entries, and one that is not due
     raw, schedule = Table(table, aws.SCHEDULE_TABLE, CLOCK), DynamoDBSchedule(table, aws.SCHEDULE_TABLE, CLOCK)
     start = MINUTE * MINUTE_MS
@@ -183,4 +185,4 @@ def test_the_schedule_goes_on_behind_an_entry_that_cannot_be_read(table: Any, to
         position = after
     # Then both are found, once each
     assert found == ["0", "1"]
-    assert told.counts["ItemsUnreadable"] >= 3
+    assert telemetry.counts["ItemsUnreadable"] >= 3

@@ -39,8 +39,8 @@ def answer(path: str) -> tuple[int, dict[str, str], bytes]:
         "rawQueryString": query,
         "requestContext": {"http": {"method": "GET"}, "stage": "$default"},
     }
-    told = handler(event, None)
-    return told["statusCode"], told["headers"], base64.b64decode(told["body"])
+    reported = handler(event, None)
+    return reported["statusCode"], reported["headers"], base64.b64decode(reported["body"])
 
 
 def test_the_function_serves_the_console_and_lets_it_connect_to_its_own_address() -> None:
@@ -103,9 +103,13 @@ def test_the_function_serves_the_reference_which_loads_nothing_from_elsewhere_an
     assert status == 200
     for link in re.findall(rb'"(/docs/[^"]+)"', page):
         assert answer(link.decode())[0] == 200, link
-    told = policy(headers)
-    assert (told["default-src"], told["script-src"], told["connect-src"]) == ("'none'", "'self'", "'self'")
-    assert (told["frame-ancestors"], told["form-action"], told["trusted-types"]) == ("'none'", "'none'", "lit-html")
+    reported = policy(headers)
+    assert (reported["default-src"], reported["script-src"], reported["connect-src"]) == ("'none'", "'self'", "'self'")
+    assert (reported["frame-ancestors"], reported["form-action"], reported["trusted-types"]) == (
+        "'none'",
+        "'none'",
+        "lit-html",
+    )
     (script,) = re.findall(rb"<script[^>]*>", page)
     assert re.fullmatch(rb'<script type="module" src="/docs/[0-9a-f]+/start.js">', script)
     assert not re.search(rb"\s(style|on\w+)=|https?://", page)

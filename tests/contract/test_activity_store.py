@@ -22,8 +22,8 @@ def test_the_hours_asked_for_are_told_and_no_others(activity_store: ActivityStor
     for number in range(5):
         activity_store.add_activity(PROJECT, HOUR + number * HOUR_MS, Activity(accepted=number + 1))
     activity_store.add_activity(OTHER_PROJECT, HOUR + HOUR_MS, Activity(accepted=99))
-    told = activity_store.activity(PROJECT, HOUR + HOUR_MS, HOUR + 3 * HOUR_MS)
-    assert {hour: each.accepted for hour, each in told.items()} == {
+    reported = activity_store.activity(PROJECT, HOUR + HOUR_MS, HOUR + 3 * HOUR_MS)
+    assert {hour: each.accepted for hour, each in reported.items()} == {
         HOUR + HOUR_MS: 2,
         HOUR + 2 * HOUR_MS: 3,
         HOUR + 3 * HOUR_MS: 4,

@@ -257,14 +257,14 @@ def test_releasing_after_the_end_is_refused(pull_store: PullStore) -> None:
         pull_store.release(MessageKey(PROJECT, LINE, "1"), reservation_id=held_id(held), delay_ms=0, now=NOW)
 
 
-@pytest.mark.parametrize(("at_most", "told"), [(None, 7), (1, 1), (6, 6), (7, 7), (50, 7)])
-def test_counting_ends_where_it_is_told_to(pull_store: PullStore, at_most: int | None, told: int) -> None:
+@pytest.mark.parametrize(("at_most", "expected"), [(None, 7), (1, 1), (6, 6), (7, 7), (50, 7)])
+def test_counting_ends_where_it_is_told_to(pull_store: PullStore, at_most: int | None, expected: int) -> None:
     # Given seven messages, some of them reserved, and expired ones among them
     pull_store.put(in_queue(4))
     pull_store.put(in_queue(5, expires_at=NOW))
     pull_store.put(in_queue(3))
     reserve(pull_store, 2)
-    assert pull_store.size(PROJECT, LINE, NOW, at_most=at_most) == told
+    assert pull_store.size(PROJECT, LINE, NOW, at_most=at_most) == expected
 
 
 def test_a_reservation_nobody_saw_does_not_count(pull_store: PullStore) -> None:

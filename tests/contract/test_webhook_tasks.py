@@ -154,7 +154,7 @@ integration_store = both(FakeAppIntegrations, DynamoDBAppIntegrations, aws.WEBHO
 
 def integration(at: int = NOW, **changes: object) -> AppIntegration:
     fields = AppIntegrationFields(name="Order desk", flags=("beta", "b"))
-    made = AppIntegration(
+    created = AppIntegration(
         project=PROJECT,
         app_id=APP,
         integration_id=new_id(IdPrefix.INTEGRATION, at),
@@ -162,7 +162,7 @@ def integration(at: int = NOW, **changes: object) -> AppIntegration:
         created_at=at,
         updated_at=at + 1,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(created, **changes)  # type: ignore[arg-type]
 
 
 def test_an_integration_is_kept_whole_listed_changed_and_deleted(integration_store: AppIntegrationStore) -> None:
@@ -302,13 +302,13 @@ def test_a_task_is_kept_whole_and_changed_by_one_at_a_time(tasks: TaskStore) -> 
 
 
 def test_tasks_are_listed_in_a_span_both_ways(tasks: TaskStore) -> None:
-    made = [tasks.put_task(task(NOW + 4 * number)) for number in range(5)]
+    created = [tasks.put_task(task(NOW + 4 * number)) for number in range(5)]
     tasks.put_task(task(project=OTHER_PROJECT))
-    assert list(tasks.tasks(PROJECT, KeyRange())) == made
-    assert list(tasks.tasks(PROJECT, KeyRange(up=False))) == made[::-1]
-    between = KeyRange(above=made[0].task_id, below=made[3].task_id)
-    assert list(tasks.tasks(PROJECT, between)) == made[1:3]
-    assert list(tasks.tasks(PROJECT, KeyRange(above=made[3].task_id, below=made[0].task_id))) == []
+    assert list(tasks.tasks(PROJECT, KeyRange())) == created
+    assert list(tasks.tasks(PROJECT, KeyRange(up=False))) == created[::-1]
+    between = KeyRange(above=created[0].task_id, below=created[3].task_id)
+    assert list(tasks.tasks(PROJECT, between)) == created[1:3]
+    assert list(tasks.tasks(PROJECT, KeyRange(above=created[3].task_id, below=created[0].task_id))) == []
 
 
 def test_those_that_run_are_found_by_project_until_they_end(tasks: TaskStore) -> None:

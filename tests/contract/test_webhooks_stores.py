@@ -145,11 +145,11 @@ def test_what_is_turned_away_is_counted_by_day_and_reason(arrivals: ArrivalCount
 
 
 def test_an_application_is_found_by_id_and_uid_with_all_its_fields(settings: Any) -> None:
-    made = application(
+    created = application(
         uid="acme", throttle_rate=5, metadata={"a": "☃"}, redaction=Redaction(payload=("ü.*",), answers=("**.b",))
     )
     schemes = (replace(PRESETS["stripe"], ends_at=NOW), PRESETS["standard-webhooks"])
-    stored = settings.put_application(replace(made, signatures=schemes), None)
+    stored = settings.put_application(replace(created, signatures=schemes), None)
     assert stored.version == 1
     for name in (stored.app_id, "acme"):
         assert settings.application(PROJECT, name) == stored
@@ -186,8 +186,8 @@ def test_an_application_that_changed_is_not_overwritten(settings: Any) -> None:
 
 def test_lists_are_read_within_their_spans_in_both_directions(settings: Any) -> None:
     # Given four applications
-    made = [settings.put_application(application(number), None) for number in range(4)]
-    ids = [each.app_id for each in made]
+    created = [settings.put_application(application(number), None) for number in range(4)]
+    ids = [each.app_id for each in created]
     # Then a span returns those between its ends
     for span, expected in (
         (KeyRange(), ids),
@@ -494,17 +494,17 @@ def test_attempts_logged_together_are_listed_as_if_each_had_been_alone(logs: Any
     # Given attempts at an endpoint over half a minute, logged in overlapping groups: in the order in which they ended,
     # not began
     random = Random(seed)
-    made = [
+    created = [
         _attempt(str(10**18 + n), NOW + random.randrange(30_000), "größe " * random.randrange(200)) for n in range(80)
     ]
-    rest = [*made]
+    rest = [*created]
     while rest:
         count = random.randrange(1, 12)
         logs.log_attempts(rest[:count])
         rest = rest[count:]
     # Then they are listed in the order in which they began, in both directions, completely and in part
-    ids = sorted(each.attempt_id for each in made)
-    by_id = {each.attempt_id: each for each in made}
+    ids = sorted(each.attempt_id for each in created)
+    by_id = {each.attempt_id: each for each in created}
     assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange())) == [by_id[each] for each in ids]
     assert [each.attempt_id for each in logs.attempts(PROJECT, ENDPOINT, KeyRange(up=False))] == ids[::-1]
     for up in (True, False):
@@ -513,7 +513,7 @@ def test_attempts_logged_together_are_listed_as_if_each_had_been_alone(logs: Any
         ]
         assert found == (ids[10:60] if up else ids[59:9:-1])
     # And those of one message among them
-    one = made[17]
+    one = created[17]
     assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange(), engine_id=one.engine_id)) == [one]
     # When one of them is changed, then no other one changes
     logs.change_attempt(replace(one, response="EXPUNGED"))
@@ -523,9 +523,9 @@ def test_attempts_logged_together_are_listed_as_if_each_had_been_alone(logs: Any
 
 def test_attempts_that_do_not_fit_one_item_are_logged_all_the_same(logs: Any) -> None:
     random = Random(1)
-    made = [_attempt(str(n), NOW + n, random.randbytes(10_000).hex()) for n in range(40)]
-    logs.log_attempts(made)
-    assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange())) == sorted(made, key=lambda each: each.attempt_id)
+    created = [_attempt(str(n), NOW + n, random.randbytes(10_000).hex()) for n in range(40)]
+    logs.log_attempts(created)
+    assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange())) == sorted(created, key=lambda each: each.attempt_id)
 
 
 def _attempt(message_id: str, started_at: int, response: str = "") -> LoggedAttempt:

@@ -50,12 +50,12 @@ class Subscriber:
         name = "s0" if url == URL else "s1"
         push = {"subscribers": [{"name": name, "url": url, **settings}], "retries": 10, "retries_delay": 3}
         if self._hub.call("GET", "/queues/q", project=project).status == 200:
-            made = self._hub.call(
+            created = self._hub.call(
                 "POST", "/queues/q/subscribers", {"subscribers": push["subscribers"]}, project=project
             )
         else:
-            made = self._hub.call("PUT", "/queues/q", {"queue": {"push": push}}, project=project)
-        assert made.status == 200, made
+            created = self._hub.call("PUT", "/queues/q", {"queue": {"push": push}}, project=project)
+        assert created.status == 200, created
 
     def change(self, **settings: Any) -> None:
         given = {"subscribers": [{"name": "s0", "url": URL, **settings}]}
@@ -231,8 +231,8 @@ class Endpoint:
         if theirs not in self._apps:
             self._apps[theirs] = self._asked("POST", "/app", {"name": "Acme"}, theirs=theirs)["id"]
         path = f"/app/{self._apps[theirs]}/endpoint"
-        made = self._asked("POST", path, {"url": url, **settings.get("signing", {})}, theirs=theirs)
-        path = f"{path}/{made['id']}"
+        created = self._asked("POST", path, {"url": url, **settings.get("signing", {})}, theirs=theirs)
+        path = f"{path}/{created['id']}"
         self._path = self._path or path
         for gate in {"oauth", "mtls"} & {*settings}:
             self._asked("PUT", f"{path}/{gate}", _camel(settings[gate]), theirs=theirs)
@@ -257,9 +257,9 @@ class Endpoint:
 
     def refusal(self, **settings: Any) -> str:
         self.make()
-        told = self._refused(**settings)
+        reported = self._refused(**settings)
         assert all(self._world.call("GET", f"{self._path}/{gate}").status == 404 for gate in settings)
-        return told
+        return reported
 
     def refused_change(self, **settings: Any) -> str:
         return self._refused(**settings).partition(":")[0]
@@ -291,8 +291,8 @@ class Endpoint:
 
     def ends_told(self) -> list[Any]:
         self._world.run(seconds=5)
-        told = [json.loads(each.body) for each in self._world.sender.requests_to(OPERATIONAL_URL)]
-        return [each["data"]["daysLeft"] for each in told if each["type"] == "endpoint.certificate_ending"]
+        answer = [json.loads(each.body) for each in self._world.sender.requests_to(OPERATIONAL_URL)]
+        return [each["data"]["daysLeft"] for each in answer if each["type"] == "endpoint.certificate_ending"]
 
     def kept(self) -> str:
         app, endpoint = self._path.split("/")[2::2]

@@ -248,10 +248,10 @@ def test_after_its_end_nothing_is_sent_and_a_new_certificate_sends_what_waits(ga
     ids=(str(each) for each in count()),
 )
 def test_what_could_not_be_right_is_refused_by_name(gated: Gated, settings: Any, place: str) -> None:
-    told = gated.refusal(**settings)
-    assert told.partition(":")[0] == place
-    assert SECRET not in told
-    assert KEY[40:80] not in told
+    refusal = gated.refusal(**settings)
+    assert refusal.partition(":")[0] == place
+    assert SECRET not in refusal
+    assert KEY[40:80] not in refusal
 
 
 def test_no_secret_is_seen_anywhere(gated: Gated) -> None:
@@ -316,9 +316,9 @@ def test_a_certificate_that_ends_in_five_days_is_told_of_within_a_minute(gated: 
 )
 def test_a_token_url_that_the_guard_refuses_is_not_registered(gated: Gated, url: str) -> None:
     gated.guard(url, "it leads into a network")
-    told = gated.refusal(oauth={**OAUTH, "token_url": url})
-    assert told.partition(":")[0] == "oauth.token_url"
-    assert "it leads into a network" in told
+    refusal = gated.refusal(oauth={**OAUTH, "token_url": url})
+    assert refusal.partition(":")[0] == "oauth.token_url"
+    assert "it leads into a network" in refusal
 
 
 def test_a_secret_goes_only_where_it_went_before_and_a_changed_grant_counts_at_once(gated: Gated) -> None:

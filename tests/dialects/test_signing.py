@@ -38,11 +38,11 @@ def ends(receiver: Receiver, days: float) -> str:
 
 def look(receiver: Receiver, days: int) -> int:
     """Let days pass, and look for ends each hour; how much was told."""
-    told = 0
+    reported = 0
     for _ in range(days * 24):
         receiver.world.clock.set((receiver.world.clock.now() // 3_600_000 + 1) * 3_600_000)
-        told += receiver.look_for_ends()
-    return told
+        reported += receiver.look_for_ends()
+    return reported
 
 
 def test_a_signed_receiver_can_verify_what_it_is_sent_and_others_see_no_signature(receiver: Receiver) -> None:
@@ -115,9 +115,9 @@ def test_false_ends_it_and_true_alone_begins_nothing(receiver: Receiver) -> None
     ],
 )
 def test_what_is_no_secret_is_refused_and_not_repeated(receiver: Receiver, signing: object) -> None:
-    told = receiver.refusal(signing=signing)
-    assert "whsec_M" not in told
-    assert "MTEx" not in told
+    refusal = receiver.refusal(signing=signing)
+    assert "whsec_M" not in refusal
+    assert "MTEx" not in refusal
 
 
 def test_no_secret_is_seen_anywhere(receiver: Receiver) -> None:

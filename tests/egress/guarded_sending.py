@@ -26,7 +26,7 @@ def sender(
     clock: Clock | None = None,
 ) -> Iterator[GuardedSender]:
     """A sender that is closed at the end."""
-    made = GuardedSender(
+    created = GuardedSender(
         now=(clock or SystemClock()).now,
         allowed_targets=allowed,
         lookup=lookup,
@@ -35,9 +35,9 @@ def sender(
         idle_limit_s=idle_limit_s,
     )
     try:
-        yield made
+        yield created
     finally:
-        made.close()
+        created.close()
 
 
 def asking(

@@ -114,7 +114,7 @@ class Made:
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     folder = tmp_path_factory.mktemp("certificates")
-    made = {
+    created = {
         "everything": Made(folder / "0", authority=["critical", "subject key"], server=["issuer's key"]),
         "no issuer's key": Made(folder / "1", authority=["critical", "subject key"]),
         "no subject key": Made(folder / "2", authority=["critical"]),
@@ -122,7 +122,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str
         "another name": Made(folder / "4", authority=["critical", "subject key"], server=["no name"]),
         "expired": Made(folder / "5", authority=["critical", "subject key"], server=["issuer's key"], days=-1),
     }
-    files = {name: {"server": str(each.server), "authority": str(each.authority)} for name, each in made.items()}
+    files = {name: {"server": str(each.server), "authority": str(each.authority)} for name, each in created.items()}
     return {**files, "another authority": {**files["everything"], "authority": files["no subject key"]["authority"]}}
 
 

@@ -161,11 +161,11 @@ def test_what_cannot_be_loaded_fails_the_attempt_and_nothing_is_sent(authority: 
 
 
 def test_only_so_many_contexts_are_kept(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+    created: list[str] = []
     create = identities._context
 
     def creating(ca_file: str, authorities: str) -> ssl.SSLContext:
-        made.append(authorities)
+        created.append(authorities)
         return create(ca_file, authorities)
 
     monkeypatch.setattr(identities, "_context", creating)
@@ -179,4 +179,4 @@ def test_only_so_many_contexts_are_kept(authority: Authority, monkeypatch: pytes
     # The one that was used least recently is made again
     assert contexts.of(known[0]) is not first
     assert contexts.of(None) is contexts.of(None)
-    assert len(made) == KEPT + 3
+    assert len(created) == KEPT + 3

@@ -40,29 +40,29 @@ class Counting:
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                made, _ = self._listener.accept()
-                threading.Thread(target=self._answer, args=(made,), daemon=True).start()
+                connection, _ = self._listener.accept()
+                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
-    def _answer(self, made: socket.socket) -> None:
-        with made, contextlib.suppress(OSError):
-            self._read(made)
-            made.sendall(ANSWER)
+    def _answer(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            self._read(connection)
+            connection.sendall(ANSWER)
             if self._end == "idle":
                 # Its end is on the way before anybody can go on.
-                made.close()
+                connection.close()
                 self.ended.set()
                 return
             if self._end == "half":
-                made.shutdown(socket.SHUT_WR)
+                connection.shutdown(socket.SHUT_WR)
                 self.ended.set()
-            self._read(made)
+            self._read(connection)
             if self._end == "reset":
-                made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
-    def _read(self, made: socket.socket) -> None:
+    def _read(self, connection: socket.socket) -> None:
         request = b""
         while not request.endswith(b"\r\n\r\nhello"):
-            came = made.recv(65_536)
+            came = connection.recv(65_536)
             if not came:
                 return
             request += came

@@ -22,8 +22,8 @@ pytest_plugins = ("tests.hostile.fixtures",)
 
 @pytest.fixture
 def sending() -> Iterator[GuardedSender]:
-    with sender() as made:
-        yield made
+    with sender() as created:
+        yield created
 
 
 def test_the_exact_bytes_and_headers_are_sent(sending: GuardedSender, endpoint: HostileEndpoint) -> None:

@@ -19,8 +19,8 @@ pytest_plugins = ("tests.hostile.fixtures",)
 
 @pytest.fixture
 def sending() -> Iterator[GuardedSender]:
-    with sender() as made:
-        yield made
+    with sender() as created:
+        yield created
 
 
 @pytest.mark.parametrize("path", ["hang", "hang_in_head", "hang_in_body", "drip_head", "drip_body", "hang_second"])

@@ -67,24 +67,24 @@ def play(plan: FaultPlan) -> tuple[HubWorld, bool]:
     return world, True
 
 
-def everything_happened_once(world: HubWorld, told: str) -> None:
+def everything_happened_once(world: HubWorld, reason: str) -> None:
     types = [each.headers["type"] for each in world.messages.all_messages() if each.queue == "hub/incoming"]
     expected = ["child:late", "child:now", "child:polled", "notification:error", "notification:info", "order:new"]
-    assert sorted(types) == expected, told
+    assert sorted(types) == expected, reason
     every = world.messages.all_messages()
     deliveries = world.messages.all_deliveries()
-    assert len(every) == len(types) + 3 + 5 == len(deliveries), told
-    assert {each.state for each in deliveries} == {DeliveryState.DELIVERED}, told
-    assert [(each.name, each.value) for each in world.settings.parameters(PROJECT)] == [("acme.watermark", 7)], told
+    assert len(every) == len(types) + 3 + 5 == len(deliveries), reason
+    assert {each.state for each in deliveries} == {DeliveryState.DELIVERED}, reason
+    assert [(each.name, each.value) for each in world.settings.parameters(PROJECT)] == [("acme.watermark", 7)], reason
     notifications = {each.subject: each.occurrences for each in world.log.notifications(PROJECT)}
     failures = [each for each in world.messages.saved if each.last and each.last.verdict is Verdict.FAILED]
-    assert notifications == {"Imported": 1, "Quota": len(failures)}, told
+    assert notifications == {"Imported": 1, "Quota": len(failures)}, reason
     # And the log agrees with the deliveries
     for each in deliveries:
         entry = world.log.entry(PROJECT, each.message_id)
-        assert entry is not None, told
-        assert entry.version == each.version, told
-        assert entry.location == "archived", told
+        assert entry is not None, reason
+        assert entry.version == each.version, reason
+        assert entry.location == "archived", reason
 
 
 def test_each_call_goes_wrong_once_and_everything_happens_once() -> None:
@@ -97,8 +97,8 @@ def test_each_call_goes_wrong_once_and_everything_happens_once() -> None:
         world, pushed = play(plan)
         struck += plan.struck
         if pushed:
-            told = f"{fault.value} at call {number} ({plan.calls[number - 1] if plan.struck else 'never'})"
-            everything_happened_once(world, told)
+            case = f"{fault.value} at call {number} ({plan.calls[number - 1] if plan.struck else 'never'})"
+            everything_happened_once(world, case)
     assert struck > 160
 
 

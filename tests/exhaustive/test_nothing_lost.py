@@ -49,35 +49,35 @@ def test_each_call_goes_wrong_once_and_nothing_is_lost() -> None:
     for fault, number in each_strike(play):
         plan = FaultPlan(fault, at=number)
         world, accepted = play(plan)
-        told = f"{fault.value} at call {number} ({plan.calls[number - 1] if plan.struck else 'never'})"
+        case = f"{fault.value} at call {number} ({plan.calls[number - 1] if plan.struck else 'never'})"
         struck += plan.struck
-        everything_accepted_ended_well(world, accepted, told)
+        everything_accepted_ended_well(world, accepted, case)
     assert struck > 160
 
 
-def everything_accepted_ended_well(world: World, accepted: list[str], told: str) -> None:
+def everything_accepted_ended_well(world: World, accepted: list[str], reason: str) -> None:
     copies = world.pulled("copies")
     errors = [json.loads(each) for each in world.pulled("failed")]
     for message_id in accepted:
         message = next(each for each in world.messages.all_messages() if each.message_id == message_id)
         states = {each.subscriber_id: each for each in world.deliveries(message_id)}
         # Every owed delivery has ended: the healthy ones delivered, the dead one in the error queue
-        assert set(states) == set(message.subscriber_ids), told
+        assert set(states) == set(message.subscriber_ids), reason
         for subscriber_id, delivery in states.items():
-            assert delivery.state in SETTLED, f"{told}: {subscriber_id} is {delivery.state}"
-            assert delivery.tries <= 3, told
+            assert delivery.state in SETTLED, f"{reason}: {subscriber_id} is {delivery.state}"
+            assert delivery.tries <= 3, reason
             dead = message.queue == "q" and subscriber_id == "s2"
-            assert delivery.state is (DeliveryState.EXHAUSTED if dead else DeliveryState.DELIVERED), told
+            assert delivery.state is (DeliveryState.EXHAUSTED if dead else DeliveryState.DELIVERED), reason
         if message.queue == "q":
             # The error message and the copy exist exactly once, however often they were made
-            assert [each["source_msg_id"] for each in errors].count(message_id) == 1, told
+            assert [each["source_msg_id"] for each in errors].count(message_id) == 1, reason
             body = plain(message.body) if message.body is not None else LARGE
-            assert copies.count(body) == 1, told
+            assert copies.count(body) == 1, reason
     assert world.push_queue.dead == world.retry_queue.dead == world.slow_queue.dead == world.errors_queue.dead == [], (
-        told
+        reason
     )
     assert len(world.push_queue) == len(world.retry_queue) == len(world.slow_queue) == len(world.errors_queue) == 0, (
-        told
+        reason
     )
 
 

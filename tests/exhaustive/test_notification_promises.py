@@ -94,12 +94,12 @@ class Notifications(RuleBasedStateMachine):
         self.live.append(connection_id)
 
     @precondition(lambda self: self.live)
-    @rule(data=st.data(), told=st.booleans(), fault=st.sampled_from([None, None, *Fault]), at=st.integers(1, 5))
-    def drops(self, data: Any, told: bool, fault: Fault | None, at: int) -> None:
+    @rule(data=st.data(), announced=st.booleans(), fault=st.sampled_from([None, None, *Fault]), at=st.integers(1, 5))
+    def drops(self, data: Any, announced: bool, fault: Fault | None, at: int) -> None:
         connection_id = data.draw(st.sampled_from(self.live))
         self.live.remove(connection_id)
         self.world.sockets.cut(connection_id)
-        if not told or not self.attempt(fault, at, lambda: self.world.consumers.disconnect(connection_id)):
+        if not announced or not self.attempt(fault, at, lambda: self.world.consumers.disconnect(connection_id)):
             self.silent.append(connection_id)
 
     @precondition(lambda self: any(self.world.sockets.frames(each) for each in self.seen))
@@ -242,9 +242,9 @@ class Notifications(RuleBasedStateMachine):
         """What the records say is what happened: each delivery owed ends once, as acknowledged,
         and none that was not owed does.
         """
-        made = NotificationRecords(topics=self.world.topics, backlogs=self.world.backlogs)
+        created = NotificationRecords(topics=self.world.topics, backlogs=self.world.backlogs)
         changes: list[BacklogChange | CommitChange] = [*self.world.topics.changes, *self.world.backlogs.changes]
-        records = [record for change in changes for record in made.of(change)]
+        records = [record for change in changes for record in created.of(change)]
         assert len({each.record_id for each in records}) == len(records)
         owed = {each for record in records for each in record.owed or ()}
         ended = [each.delivery_id for each in records if each.version == 1]

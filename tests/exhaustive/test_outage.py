@@ -38,8 +38,8 @@ def test_an_outage_loses_nothing_whatever_call_goes_wrong() -> None:
     assert {"subscribers.add", "subscribers.remove", "subscribers.save", "subscribers.leave"} <= {*learned.calls}
     for fault, number in each_strike(outage):
         world, accepted = outage(FaultPlan(fault, at=number))
-        told = f"{fault.value} at call {number} ({learned.calls[number - 1]})"
+        case = f"{fault.value} at call {number} ({learned.calls[number - 1]})"
         for message_id in accepted:
             states = [each.state for each in world.deliveries(message_id)]
-            assert states == [DeliveryState.DELIVERED], told
-        assert world.ports.subscribers.waiting(KEY, 9) == [], told
+            assert states == [DeliveryState.DELIVERED], case
+        assert world.ports.subscribers.waiting(KEY, 9) == [], case

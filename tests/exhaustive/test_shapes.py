@@ -120,9 +120,9 @@ def test_no_value_in_a_body_is_a_fault(name: str) -> None:
             # When one value in it is replaced
             answer = api.call(route, as_bytes(with_value(whole, path, odd)), names=names, query=query)
             # Then it is carried out, or refused in the dialect
-            told = f"{path}: {str(odd)[:60]!r}: {answer}"
-            assert answer.status == route.status or refusal_in_dialect(name, answer), told
-            assert violation(name, answer) is None, told
+            case = f"{path}: {str(odd)[:60]!r}: {answer}"
+            assert answer.status == route.status or refusal_in_dialect(name, answer), case
+            assert violation(name, answer) is None, case
             accepted = names if answer.status == route.status else accepted
             prepared = prepared if answer.status >= 400 else None
         if accepted is not None:
@@ -138,9 +138,9 @@ def test_no_value_in_a_query_is_a_fault(api: Served, name: str) -> None:
             names, fields = prepared = prepared or good.prepare(api)
             body, query = filled(good.body, good.query, fields)
             answer = api.call(route, body, names=names, query={**query, field: odd})
-            told = f"{field}: {str(odd)[:60]!r}: {answer}"
-            assert answer.status == route.status or refusal_in_dialect(name, answer), told
-            assert violation(name, answer) is None, told
+            case = f"{field}: {str(odd)[:60]!r}: {answer}"
+            assert answer.status == route.status or refusal_in_dialect(name, answer), case
+            assert violation(name, answer) is None, case
             prepared = prepared if answer.status >= 400 else None
 
 
@@ -153,10 +153,10 @@ def test_no_name_in_a_path_is_a_fault(api: Served, name: str) -> None:
             names, fields = prepared = prepared or good.prepare(api)
             body, query = filled(good.body, good.query, fields)
             answer = api.call(route, body, names={**names, segment: odd}, query=query)
-            told = f"{segment}: {str(odd)[:60]!r}: {answer}"
-            assert answer.status == route.status or refusal_in_dialect(name, answer), told
+            case = f"{segment}: {str(odd)[:60]!r}: {answer}"
+            assert answer.status == route.status or refusal_in_dialect(name, answer), case
             # Without the name it would be another path
-            assert not odd or violation(name, answer) is None, told
+            assert not odd or violation(name, answer) is None, case
             prepared = prepared if answer.status >= 400 else None
 
 
@@ -181,9 +181,9 @@ def test_no_body_that_is_no_json_is_a_fault(api: Served, name: str) -> None:
     for body in NO_JSON:
         names, _ = prepared = prepared or good.prepare(api)
         answer = api.call(route, body, names=names, query=good.query)
-        told = f"{body[:20]!r}: {answer}"
-        assert answer.status == route.status or refusal_in_dialect(name, answer), told
-        assert violation(name, answer) is None, told
+        case = f"{body[:20]!r}: {answer}"
+        assert answer.status == route.status or refusal_in_dialect(name, answer), case
+        assert violation(name, answer) is None, case
         prepared = prepared if answer.status >= 400 else None
 
 
@@ -198,10 +198,10 @@ def test_no_form_is_a_fault(api: Served, name: str) -> None:
                 names, _ = prepared = prepared or good.prepare(api)
                 body = f"{spelling.format(field)}={text}&{field}={text}&more[]=1".encode()
                 answer = api.call(route, body, names=names)
-                told = f"{body!r}: {answer}"
-                assert answer.status == route.status or refusal_in_dialect(name, answer), told
+                case = f"{body!r}: {answer}"
+                assert answer.status == route.status or refusal_in_dialect(name, answer), case
                 prepared = prepared if answer.status >= 400 else None
-            assert violation(name, answer) is None, told
+            assert violation(name, answer) is None, case
 
 
 DESCRIPTION = {
@@ -236,11 +236,11 @@ def test_nothing_that_an_endpoint_says_of_itself_is_a_fault() -> None:
             content = as_bytes(with_value(DESCRIPTION, path, odd))
             api.world.sender.script("https://acme.example/endpoint.json", Reply(status_code=200, body=content))
             # When it is registered, signed up for, and shown, then that is carried out or refused
-            told = f"{path}: {str(odd)[:60]!r}"
-            made = api.call(ROUTES["hub.register_integration"], good.body)
-            assert made.status == 201, (told, made)
+            case = f"{path}: {str(odd)[:60]!r}"
+            created = api.call(ROUTES["hub.register_integration"], good.body)
+            assert created.status == 201, (case, created)
             sign_up = {"parameters": {"api_key": "1"}, "enabled": ["import"]}
-            signed = api.call(ROUTES["hub.sign_up"], sign_up, names={"id": made.body["id"]})
-            assert signed.status == 200 or refusal_in_dialect("hub.sign_up", signed), (told, signed)
+            signed = api.call(ROUTES["hub.sign_up"], sign_up, names={"id": created.body["id"]})
+            assert signed.status == 200 or refusal_in_dialect("hub.sign_up", signed), (case, signed)
             for listed in ("mappings", "schedulers", "integrations"):
                 ask(api, f"hub.list_{listed}")

@@ -162,21 +162,21 @@ def test_whatever_fails_once_a_message_that_was_taken_is_listed_once_and_deliver
         posted = posted_until_told(world, app, **more)
         world.run(seconds=3 * 3600)
         # Then it is there once, and the endpoint got it
-        told = f"call {number}: {world.plan.calls[number - 1]}"
-        assert [each["id"] for each in world.ask("GET", f"/app/{app}/msg")["data"]] == [posted], told
-        assert world.sender.requests, told
-        assert {each.headers["svix-id"] for each in world.sender.requests} == {posted}, told
+        case = f"call {number}: {world.plan.calls[number - 1]}"
+        assert [each["id"] for each in world.ask("GET", f"/app/{app}/msg")["data"]] == [posted], case
+        assert world.sender.requests, case
+        assert {each.headers["svix-id"] for each in world.sender.requests} == {posted}, case
         [message] = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg")["data"]
-        assert message["statusText"] == "success", told
+        assert message["statusText"] == "success", case
         # And the attempt is shown, unless that very write failed
         attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"]
         unlogged = fault is Fault.FAILS and world.plan.calls[number - 1] == "message_log.log_attempts"
-        assert [each["statusText"] for each in attempts][:1] == ([] if unlogged else ["success"]), told
+        assert [each["statusText"] for each in attempts][:1] == ([] if unlogged else ["success"]), case
         # And when its bytes are lost it stays listed as long as any other
         if more:
             world.clock.advance(seconds=20 * 86_400)
             world.messages.lose()
-            assert [each["id"] for each in world.ask("GET", f"/app/{app}/msg")["data"]] == [posted], told
+            assert [each["id"] for each in world.ask("GET", f"/app/{app}/msg")["data"]] == [posted], case
 
 
 def test_an_attempt_that_cannot_be_logged_is_not_made_again() -> None:
@@ -212,11 +212,11 @@ def test_an_endpoint_that_is_disabled_while_it_is_asked_is_asked_no_more(
     assert len(learned.sender.requests) == 1
     for number in range(1, len(learned.plan.calls) + 1) if fault else ():
         world, shown = run(FaultPlan(fault, at=number))
-        told = f"call {number}: {world.plan.calls[number - 1]}"
+        case = f"call {number}: {world.plan.calls[number - 1]}"
         # Then it was sent once, and nothing is left that looks as if it would be tried again
-        assert len(world.sender.requests) == 1, told
-        assert "sending" not in shown, told
-        assert not [each for each in world.messages.all_deliveries() if not each.settled], told
+        assert len(world.sender.requests) == 1, case
+        assert "sending" not in shown, case
+        assert not [each for each in world.messages.all_deliveries() if not each.settled], case
 
 
 @pytest.mark.parametrize("fault", [None, *Fault])
@@ -243,11 +243,11 @@ def test_a_resend_in_the_middle_of_a_retry_is_made_besides_and_the_message_arriv
     assert stands == "success"
     for number in range(1, len(learned.plan.calls) + 1) if fault else ():
         world, attempts, stands = run(FaultPlan(fault, at=number))
-        told = f"call {number}: {world.plan.calls[number - 1]}"
-        assert stands == "success", told
+        case = f"call {number}: {world.plan.calls[number - 1]}"
+        assert stands == "success", case
         # A try whose outcome was lost is made again; nothing else follows.
-        assert len(world.sender.requests) <= 4, told
-        assert sum(trigger for trigger, _ in attempts) <= 2, told
+        assert len(world.sender.requests) <= 4, case
+        assert sum(trigger for trigger, _ in attempts) <= 2, case
 
 
 def test_resends_that_are_asked_for_before_one_begins_are_one() -> None:

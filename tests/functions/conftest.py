@@ -128,7 +128,7 @@ class Functions:
         finally:
             self._acts = None
 
-    def made(self, call: Call, make: Callable[[], Any]) -> Any:
+    def answered(self, call: Call, make: Callable[[], Any]) -> Any:
         """Make a call, if the role that acts grants it."""
         self.calls.append(call)
         service, operation, given = call.service, call.operation, call.parameters
@@ -273,23 +273,23 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         monkeypatch.setenv("SET_ASIDE_QUEUES", urls["DISPATCH_FAILURES_URL"])
         monkeypatch.setenv("CROWDED_QUEUES", f"{urls['RETRY_QUEUE_URL']},{urls['POLL_QUEUE_URL']}")
         monkeypatch.setenv("BRISK_QUEUES", urls["PUSH_QUEUE_URL"])
-        made = Functions(dynamodb=dynamodb, sqs=sqs, queue_urls=urls)
+        created = Functions(dynamodb=dynamodb, sqs=sqs, queue_urls=urls)
         real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 
         def recorded(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
             call = Call(client.meta.service_model.service_name, operation, parameters)
-            return made.made(call, lambda: real(client, operation, parameters))
+            return created.answered(call, lambda: real(client, operation, parameters))
 
         monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", recorded)
         start_afresh()
         monkeypatch.setattr(SystemClock, "now", SystemClock.now)
         # On a loaded machine an attempt here may take long enough to count as slow.
         monkeypatch.setattr(concurrency, "HOLD_MS", 3_600_000)
-        yield made
+        yield created
         start_afresh()
-        for role in made.roles.values():
+        for role in created.roles.values():
             keep(Granted.of(role.function, each) for each in role.used)
-        assert made.refused == []
+        assert created.refused == []
 
 
 def start_afresh() -> None:

@@ -62,8 +62,8 @@ class Caller:
         answer = self.functions.invoke(function, event)
         assert answer["statusCode"] < 300, answer
         assert self.functions.refused == []
-        told: dict[str, Any] = json.loads(answer["body"])
-        return told
+        reported: dict[str, Any] = json.loads(answer["body"])
+        return reported
 
     def make(self, name: str, **settings: object) -> None:
         """Make a queue."""
@@ -72,8 +72,8 @@ class Caller:
     def post(self, name: str, *bodies: str, **options: object) -> list[str]:
         """Post messages; their ids."""
         messages = [{"body": body, **options} for body in bodies]
-        told = self.call("ingest", "POST", f"/{name}/messages", {"messages": messages})
-        return list(told["ids"])
+        answer = self.call("ingest", "POST", f"/{name}/messages", {"messages": messages})
+        return list(answer["ids"])
 
 
 @pytest.fixture
@@ -248,8 +248,8 @@ def test_past_may_search_records_and_is_the_only_one_that_may(caller: Caller) ->
     boto3.client("s3").put_object(Bucket=RECORDS_BUCKET, Key=key, Body=gzip.compress(json.dumps(record).encode()))
     # When it is searched, then the function may make every call
     started = caller.call("past", "POST", "", {"queue": "orders"}, below="/past")
-    told = caller.call("past", "GET", f"/{started['id']}", below="/past")
-    assert (told["state"], [each["at"] for each in told["found"]]) == ("done", [at])
+    answer = caller.call("past", "GET", f"/{started['id']}", below="/past")
+    assert (answer["state"], [each["at"] for each in answer["found"]]) == ("done", [at])
     # And of all that serve requests, it alone may read records
     wanted = Need("s3:GetObject", f"arn:aws:s3:::RecordsBucket/{key}")
     serving = ("ingest", "control", "console", "consumers", "past")

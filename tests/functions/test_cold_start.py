@@ -55,15 +55,15 @@ def start(function: str) -> tuple[set[str], set[str], list[str]]:
     """Modules after a cold start, modules that every function has, and the AWS clients that were made."""
     path = os.pathsep.join([str(ROOT / "layers/pushhub"), str(ROOT / "functions" / function)])
     before = "" if function in WITHOUT_HUB else "import pushhub.runtime.hub"
-    told = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", SEEN.format(before=before)],
         env={**os.environ, **environment(function), "PYTHONPATH": path},
         capture_output=True,
         text=True,
         check=True,
     )
-    loaded, common, made = json.loads(told.stdout.splitlines()[-1])
-    return set(loaded), set(common), made
+    loaded, common, created = json.loads(finished.stdout.splitlines()[-1])
+    return set(loaded), set(common), created
 
 
 def packages(modules: set[str]) -> set[str]:
@@ -103,5 +103,5 @@ def test_the_list_of_protocols_imports_their_wirings_and_names_only() -> None:
 @pytest.mark.parametrize("function", sorted(CLIENTS))
 def test_a_cold_start_makes_the_clients_that_the_bench_compares_it_with(function: str) -> None:
     """Given :data:`bench.imports.CLIENTS`, then the function makes these when it starts."""
-    _, _, made = start(function)
-    assert sorted(made) == sorted(CLIENTS[function])
+    _, _, created = start(function)
+    assert sorted(created) == sorted(CLIENTS[function])

@@ -148,9 +148,9 @@ def test_what_cannot_be_taken_in_comes_again_and_the_others_do_not(capsys: pytes
     assert world.run_batch(record("a", 1), looped, record("b", 3, sent=1)) == [looped["messageId"]]
     assert world.held() == ["a", "b"]
     # And the log says which and why
-    told = json.loads(capsys.readouterr().out.splitlines()[0])
-    assert told["sqs_id"] == looped["messageId"]
-    assert told["reason"] == "it has passed 10 queues; taken for a loop"
+    shown = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert shown["sqs_id"] == looped["messageId"]
+    assert shown["reason"] == "it has passed 10 queues; taken for a loop"
 
 
 @pytest.mark.parametrize(

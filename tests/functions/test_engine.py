@@ -101,9 +101,9 @@ def test_a_failed_first_attempt_waits_in_the_retry_queue_and_ends_in_the_error_q
     [error] = (
         whole().part(Ironmq).ports.pull.peek(PROJECT, failed.pull_uid, count=10, now=whole().engine.ports.clock.now())
     )
-    told = json.loads(plain(error.message.body or b""))
-    assert (told["source_msg_id"], told["subscribers"][0]["code"]) == (message_id, 503)
-    assert queue.name == told["queue"]
+    answer = json.loads(plain(error.message.body or b""))
+    assert (answer["source_msg_id"], answer["subscribers"][0]["code"]) == (message_id, 503)
+    assert queue.name == answer["queue"]
 
 
 def test_a_parked_delivery_is_woken(functions: Functions, sink: Sink) -> None:
@@ -203,8 +203,8 @@ def test_wake_tells_of_what_was_set_aside(functions: Functions, capsys: pytest.C
     lines = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
     (counted,) = (each for each in lines if "WorkStuck" in each)
     assert counted["WorkStuck"] == [1.0]
-    (told,) = (each for each in lines if each.get("message") == "messages_set_aside")
-    assert told["queue"] == "dispatch_failures"
+    (reported,) = (each for each in lines if each.get("message") == "messages_set_aside")
+    assert reported["queue"] == "dispatch_failures"
 
 
 def test_poison_is_kept_for_the_dead_letter_queue_and_its_neighbours_go_on(functions: Functions, sink: Sink) -> None:
@@ -306,10 +306,10 @@ def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason_an
     # When it is handled, then it is kept, and the log says which one and why
     kept = functions.invoke("errors", event)
     assert [each["itemIdentifier"] for each in kept["batchItemFailures"]] == [event["Records"][0]["messageId"]]
-    [told] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "exhausted_unhandled" in line]
-    assert told["request_id"] == "request-1"
-    assert (told["project"], told["queue"], told["message_id"]) == (PROJECT, "orders", message_id)
-    assert told["error"] == "Unavailable: dynamodb:BatchGetItem failed: ResourceNotFoundException"
+    [shown] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "exhausted_unhandled" in line]
+    assert shown["request_id"] == "request-1"
+    assert (shown["project"], shown["queue"], shown["message_id"]) == (PROJECT, "orders", message_id)
+    assert shown["error"] == "Unavailable: dynamodb:BatchGetItem failed: ResourceNotFoundException"
 
 
 def test_the_base_url_must_be_one() -> None:

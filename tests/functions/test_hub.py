@@ -56,9 +56,9 @@ def test_a_hub_message_through_all_functions_each_allowed_what_it_does(functions
         # Given an endpoint with a synchronous and an asynchronous service
         integration = {"name": "acme", "url": endpoint.url, "category": "custom", "token": TOKEN}
         run_and_check(functions, "control", request(token, "POST", "/integrations", {"integration": integration}))
-        [made] = called(functions, token, "GET", "/integrations")
+        [created] = called(functions, token, "GET", "/integrations")
         sign_up = {"parameters": {"api_key": "k" * 20}, "enabled": ["import", "later"]}
-        run_and_check(functions, "control", request(token, "POST", f"/integrations/{made['id']}/signup", sign_up))
+        run_and_check(functions, "control", request(token, "POST", f"/integrations/{created['id']}/signup", sign_up))
         # When a large message is pushed, routed, delivered, and polled
         message = {"message": "order:new", "payload": {"number": "R1", "text": large_text(20_000)}}
         run_and_check(functions, "ingest", request(token, "POST", "/messages", message))
@@ -127,14 +127,14 @@ def test_every_other_route_of_the_api_is_allowed_what_it_does(functions: Functio
     run_and_check(functions, "control", request(token, "POST", "/schedulers", scheduler))
     run_and_check(functions, "control", request(token, "POST", "/parameters", {"name": "a.key", "value": "1"}))
     [parameter] = called(functions, token, "GET", "/parameters")
-    [made] = called(functions, token, "GET", "/schedulers")
+    [created] = called(functions, token, "GET", "/schedulers")
     for path in ("/available_messages", "/notifications", "/mappings", "/queues/incoming", "/queues/accepted"):
         run_and_check(functions, "control", request(token, "GET", path))
     # The ticks run on wake's schedule
     turn_clock(seconds=61)
     run_and_check(functions, "wake", {})
     assert functions.stream_event()["Records"][0]["dynamodb"]["NewImage"]["queue"] == {"S": "hub/incoming"}
-    run_and_check(functions, "control", request(token, "DELETE", f"/schedulers/{made['id']}"))
+    run_and_check(functions, "control", request(token, "DELETE", f"/schedulers/{created['id']}"))
     run_and_check(functions, "control", request(token, "DELETE", f"/parameters/{parameter['id']}"))
 
 
@@ -142,9 +142,9 @@ def test_every_other_route_of_the_api_is_allowed_what_it_does(functions: Functio
 def test_a_push_is_the_same_to_ingest_and_to_control(functions: Functions, path: str) -> None:
     token = a_store()
     message = {"message": "a:b", "payload": {"n": 1}}
-    told = [as_json(functions.invoke(name, request(token, "POST", path, message))) for name in ("ingest", "control")]
-    assert [each["statusCode"] for each in told] == [201, 201]
-    assert len({json.loads(each["body"])["message_id"] for each in told}) == 2
+    answer = [as_json(functions.invoke(name, request(token, "POST", path, message))) for name in ("ingest", "control")]
+    assert [each["statusCode"] for each in answer] == [201, 201]
+    assert len({json.loads(each["body"])["message_id"] for each in answer}) == 2
     # And neither route has another method
     refused = [as_json(functions.invoke(name, request(token, "PUT", path, message))) for name in ("ingest", "control")]
     assert refused[0] == refused[1]

@@ -213,8 +213,8 @@ def test_wake_and_push_are_allowed_to_tell_of_alerts(functions: Functions, sink:
     sink.status = 200
     run_and_check(functions, "dispatch", functions.stream_event())
     run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
-    told = [json.loads(body) for _, body in sink.received if body.startswith(b"{")]
-    assert sorted((each["state"], each["alert"]["queue"]) for each in told) == [
+    answer = [json.loads(body) for _, body in sink.received if body.startswith(b"{")]
+    assert sorted((each["state"], each["alert"]["queue"]) for each in answer) == [
         ("firing", "orders"),
         ("firing", "pulled"),
     ]
@@ -249,9 +249,9 @@ def test_who_posts_to_a_queue_may_fire_the_alerts_of_its_size(functions: Functio
     if by == "errors":
         run_and_check(functions, "errors", functions.sqs_event("ERRORS_QUEUE_URL"))
     # Then the alert has come
-    told = whole().engine.ports.config.queue(PROJECT, "told", fresh=True)
-    assert told is not None
-    assert whole().part(Ironmq).ports.pull.size(PROJECT, told.pull_uid, SystemClock().now()) == 1
+    reported = whole().engine.ports.config.queue(PROJECT, "told", fresh=True)
+    assert reported is not None
+    assert whole().part(Ironmq).ports.pull.size(PROJECT, reported.pull_uid, SystemClock().now()) == 1
 
 
 @pytest.mark.parametrize(

@@ -32,26 +32,26 @@ def gateways(path: Path, world: WebhooksWorld) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8").replace(token, world.token).replace(project, PROJECT)
     if SOURCE_URL in text:
         wanted = {"name": "s", "type": "github", "config": {"secret": "It's a Secret to Everybody"}}
-        made = world.call("POST", "/source", wanted, root="/ingest/api/v1")
-        text = text.replace(SOURCE_URL, "/".join(made.body["ingestUrl"].split("/")[-2:]))
+        created = world.call("POST", "/source", wanted, root="/ingest/api/v1")
+        text = text.replace(SOURCE_URL, "/".join(created.body["ingestUrl"].split("/")[-2:]))
     event: dict[str, Any] = json.loads(text.replace("app_3MRPxozw7TPC3MSkZFTrdbEFpc6", "acme"))
     return event
 
 
 def urls(event: dict[str, Any]) -> dict[str, Any]:
     """The same request as a function URL hands it over: its path is as the client wrote it, and has no names."""
-    made: dict[str, Any] = json.loads(json.dumps(event))
-    made.pop("pathParameters", None)
-    made["routeKey"] = made["requestContext"]["routeKey"] = "$default"
-    made["rawPath"] = made["requestContext"]["http"]["path"] = quote(made["rawPath"])
-    made["headers"] |= {"host": HOST, "x-amzn-tls-version": "TLSv1.3"}
-    made["requestContext"] |= {
+    created: dict[str, Any] = json.loads(json.dumps(event))
+    created.pop("pathParameters", None)
+    created["routeKey"] = created["requestContext"]["routeKey"] = "$default"
+    created["rawPath"] = created["requestContext"]["http"]["path"] = quote(created["rawPath"])
+    created["headers"] |= {"host": HOST, "x-amzn-tls-version": "TLSv1.3"}
+    created["requestContext"] |= {
         "accountId": "anonymous",
         "apiId": HOST.split(".", maxsplit=1)[0],
         "domainName": HOST,
         "domainPrefix": HOST.split(".", maxsplit=1)[0],
     }
-    return made
+    return created
 
 
 def a_world() -> WebhooksWorld:
@@ -70,10 +70,12 @@ def stored(world: WebhooksWorld) -> list[Any]:
     """The bodies that are stored: of push queues, and of the pull queues that the examples are posted to."""
     peeked = []
     for queue in ("orders", "payments"):
-        told = control.answer(
+        answer = control.answer(
             world.hub, gateways_get(world, f"/3/projects/{PROJECT}/queues/{queue}/messages"), Context()
         )
-        peeked += [(each.get("body"), each.get("body_base64")) for each in json.loads(told["body"]).get("messages", ())]
+        peeked += [
+            (each.get("body"), each.get("body_base64")) for each in json.loads(answer["body"]).get("messages", ())
+        ]
     return [*peeked, *(each.body for each in world.messages.all_messages())]
 
 
@@ -95,16 +97,16 @@ def gateways_get(world: WebhooksWorld, path: str) -> dict[str, Any]:
 @pytest.mark.parametrize("path", POSTS, ids=lambda path: path.stem)
 def test_a_post_is_answered_and_stored_as_behind_the_gateway(path: Path) -> None:
     # Given the same post to two hubs, one behind the gateway and one behind the function URL
-    told, kept = [], []
+    reported, kept = [], []
     for shape in (lambda event: event, urls):
         world = a_world()
         # When it is handed over
         answer = answered(world, shape(gateways(path, world)))
         assert answer["statusCode"] in {200, 201, 202}, answer
-        told.append(IDS.sub("ID", json.dumps(answer)))
+        reported.append(IDS.sub("ID", json.dumps(answer)))
         kept.append(stored(world))
     # Then both answer alike, and store the same bytes
-    assert told[0] == told[1]
+    assert reported[0] == reported[1]
     assert kept[0] == kept[1]
     assert kept[0] or "notification" in path.stem
 

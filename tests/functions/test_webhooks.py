@@ -61,8 +61,8 @@ def test_everything_of_webhooks_is_allowed_to_the_function_that_does_it(organiza
     call("control", "PATCH", "/event-type/a", {"deprecated": True})
     app = call("control", "POST", "/app", {"name": "Acme", "uid": "acme"}, key="k2")["id"]
     call("control", "PATCH", "/app/acme", {"uid": "acme-2"})
-    made = call("control", "POST", f"/app/{app}/endpoint", {"url": sink.url, "uid": "e", "eventTypes": ["a"]})
-    path = f"/app/{app}/endpoint/{made['id']}"
+    created = call("control", "POST", f"/app/{app}/endpoint", {"url": sink.url, "uid": "e", "eventTypes": ["a"]})
+    path = f"/app/{app}/endpoint/{created['id']}"
     call("control", "PATCH", path, {"description": "x"})
     call("control", "PATCH", f"{path}/headers", {"headers": {"X-Key": "1"}})
     call("control", "POST", f"{path}/secret/rotate", {})
@@ -102,7 +102,7 @@ def test_everything_of_webhooks_is_allowed_to_the_function_that_does_it(organiza
     assert call("control", "GET", path)["disabled"] is True
     sink.status = 200
     organization.delivered()
-    assert json.loads(sink.received[-1][1])["data"]["endpointId"] == made["id"]
+    assert json.loads(sink.received[-1][1])["data"]["endpointId"] == created["id"]
     for each in (small, large):
         call("control", "DELETE", f"/app/{app}/msg/{each}/content")
     call("control", "DELETE", path)
@@ -116,11 +116,11 @@ def test_consent_is_asked_by_push_within_its_rights(organization: Organization, 
     # Given an endpoint that has to consent
     app = call("control", "POST", "/app", {"name": "Acme"})["id"]
     asked = {"mode": "binary", "consent": True, "callback": callback}
-    made = call("control", "POST", f"/app/{app}/endpoint", {"url": sink.url, "cloudEvents": asked})
-    assert made["cloudEvents"]["consented"] is False
+    created = call("control", "POST", f"/app/{app}/endpoint", {"url": sink.url, "cloudEvents": asked})
+    assert created["cloudEvents"]["consented"] is False
     # When push has asked it
     organization.delivered()
-    assert call("control", "GET", f"/app/{app}/endpoint/{made['id']}")["cloudEvents"]["consented"] is True
+    assert call("control", "GET", f"/app/{app}/endpoint/{created['id']}")["cloudEvents"]["consented"] is True
     # Then it gets what is posted, and nothing was done that a role does not allow
     call("ingest", "POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
     organization.delivered()

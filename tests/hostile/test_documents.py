@@ -169,9 +169,9 @@ def asked(protocol: str, method: str, path: str) -> Driver:
     """A request to an API; the answer may have any status but one of a fault."""
 
     def drive(body: bytes) -> object:
-        told = of(protocol).send(method, path.format(project=of(protocol).project), body)
-        assert told.status < 500, told
-        return told.body
+        reported = of(protocol).send(method, path.format(project=of(protocol).project), body)
+        assert reported.status < 500, reported
+        return reported.body
 
     return drive
 
@@ -230,10 +230,10 @@ def asked_over_rest(body: bytes) -> object:
         def request(self, *_: object, **__: object) -> Given:
             return Given()
 
-    made = rest.Rest("https://a.example", "p", "t")
-    made._session = Session()  # type: ignore[assignment]
+    created = rest.Rest("https://a.example", "p", "t")
+    created._session = Session()  # type: ignore[assignment]
     try:
-        return made.call("GET", "/")
+        return created.call("GET", "/")
     except Odd as odd:
         return str(odd)
 
@@ -252,9 +252,9 @@ def of_parameters(body: bytes) -> object:
 
 
 def mcp_answer(body: bytes) -> object:
-    told = mcp.answer(Request(method="POST", path="/mcp", body=body), [], version="1", instructions="")
-    assert told.status < 500
-    return told.body
+    answer = mcp.answer(Request(method="POST", path="/mcp", body=body), [], version="1", instructions="")
+    assert answer.status < 500
+    return answer.body
 
 
 EVENT = {"identifier": "msg_1", "source": "https://a.example", "type": "t", "time": 0}

@@ -687,8 +687,8 @@ def test_records_know_polls_from_attempts() -> None:
     world.run(seconds=30)
     [copy] = world.copies(incoming)
     attempts = [each.last for each in world.messages.saved if each.message_id == copy.message_id]
-    told = [(each.poll, each.verdict.value, each.dialect, each.subscriber) for each in attempts if each]
-    assert told == [(False, "poll", "hub", "acme.import"), (True, "delivered", "hub", "acme.import")]
+    reported = [(each.poll, each.verdict.value, each.dialect, each.subscriber) for each in attempts if each]
+    assert reported == [(False, "poll", "hub", "acme.import"), (True, "delivered", "hub", "acme.import")]
     [delivery] = world.deliveries(copy.message_id)
     assert delivery.state is DeliveryState.DELIVERED
 
@@ -749,7 +749,7 @@ def test_an_answer_that_was_compressed_unasked_counts_as_it_was_meant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "encoding", "told"),
+    ("body", "encoding", "reason"),
     [
         (zipped(b" " * (ANSWER_LIMIT + 1)), "gzip", f"larger than {ANSWER_LIMIT} bytes"),
         (zipped(b"\0" * 200_000_000), "gzip", f"larger than {ANSWER_LIMIT} bytes"),
@@ -759,7 +759,7 @@ def test_an_answer_that_was_compressed_unasked_counts_as_it_was_meant() -> None:
     ],
     ids=["too large", "bomb", "cut", "lie", "brotli"],
 )
-def test_an_answer_that_cannot_be_unpacked_is_a_failure_that_says_why(body: bytes, encoding: str, told: str) -> None:
+def test_an_answer_that_cannot_be_unpacked_is_a_failure_that_says_why(body: bytes, encoding: str, reason: str) -> None:
     # Given a service whose encoded answer is of no use
     world = HubWorld()
     world.map("order:new", says=lambda _: Reply(status_code=200, body=body, headers={"content-encoding": encoding}))
@@ -771,7 +771,7 @@ def test_an_answer_that_cannot_be_unpacked_is_a_failure_that_says_why(body: byte
     # Then the message fails, with the reason
     (copy,) = world.copies(incoming)
     assert copy.state is HubState.FAILING
-    assert told in (copy.last_error or "")
+    assert reason in (copy.last_error or "")
 
 
 def test_a_compressed_failure_is_read_and_one_that_lies_keeps_its_status() -> None:

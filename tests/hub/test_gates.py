@@ -36,12 +36,12 @@ def token(value: str = "token-1") -> Reply:
 
 @pytest.fixture
 def store() -> Store:
-    made = Store()
-    made.sender.script(TOKEN_URL, token())
-    return made
+    created = Store()
+    created.sender.script(TOKEN_URL, token())
+    return created
 
 
-def made(store: Store, says: Any = None, **fields: Any) -> dict[str, Any]:
+def create_mapping(store: Store, says: Any = None, **fields: Any) -> dict[str, Any]:
     status, shown = store.call("POST", "/mappings", {"mapping": {**MAPPING, **fields}})
     assert status == 201, shown
     store.endpoints.setdefault(URL, says or (lambda _: {}))
@@ -67,7 +67,7 @@ def test_a_result_that_comes_later_is_asked_for_with_both(store: Store) -> None:
     # Given services that answer later: at their own address, and at another one
     here, elsewhere = "https://acme.example/status/1", "https://status.example/1"
     for url in (here, elsewhere):
-        mapping = made(store, oauth=OAUTH, mtls={"identity": PEM, "ca": CERTIFICATE})
+        mapping = create_mapping(store, oauth=OAUTH, mtls={"identity": PEM, "ca": CERTIFICATE})
         store.endpoints[URL] = lambda _, url=url: {"update_url": url, "delay": 10}  # type: ignore[misc]
         store.endpoints[url] = lambda _: {}
         push(store, seconds=60)
@@ -80,7 +80,7 @@ def test_a_result_that_comes_later_is_asked_for_with_both(store: Store) -> None:
 
 
 def test_they_can_be_set_by_a_form(store: Store) -> None:
-    mapping = made(store)
+    mapping = create_mapping(store)
     change(store, mapping, form=True, oauth=json.dumps(OAUTH), mtls=json.dumps({"identity": PEM}))
     push(store)
     # And a form that says what was shown leaves them
@@ -113,7 +113,7 @@ def test_records_say_what_was_shown(store: Store) -> None:
     # Given a service with gates that answers later, at another address
     elsewhere = "https://status.example/1"
     signing = {"signatures": [{"preset": "stripe", "secret": "whsec_test"}]}
-    made(store, lambda _: {"update_url": elsewhere, "delay": 10}, oauth=OAUTH, signing=signing)
+    create_mapping(store, lambda _: {"update_url": elsewhere, "delay": 10}, oauth=OAUTH, signing=signing)
     store.endpoints[elsewhere] = lambda _: {}
     store.push_message("order:new", number="R1")
     store.run(seconds=5)
@@ -134,10 +134,10 @@ def test_a_store_is_told_30_7_and_1_days_before_an_end_and_at_the_end(store: Sto
     # Given a certificate that ends in 40 days, and a service that wants warnings
     begun = store.clock.now()
     ends = datetime.datetime.fromtimestamp(begun // 1000 + 40 * 86_400, datetime.UTC)
-    mapping = made(store, mtls={"identity": identity(ends=ends)})
+    mapping = create_mapping(store, mtls={"identity": identity(ends=ends)})
     watcher = "https://watch.example/in"
     store.endpoints[watcher] = lambda _: {}
-    made(store, url=watcher, name="watch", messages=["notification:warn"])
+    create_mapping(store, url=watcher, name="watch", messages=["notification:warn"])
 
     def look() -> None:
         store.clock.set((store.clock.now() // 3_600_000 + 1) * 3_600_000)

@@ -23,8 +23,14 @@ def found(store: Store, value: str, project: str = PROJECT) -> list[dict[str, An
 
 
 def mapping(store: Store, name: str, fields: list[str]) -> str:
-    made = {"name": name, "url": f"https://{name}/in", "token": "t", "messages": ["order:new"], "search_fields": fields}
-    status, shown = store.call("POST", "/mappings", {"mapping": made})
+    created = {
+        "name": name,
+        "url": f"https://{name}/in",
+        "token": "t",
+        "messages": ["order:new"],
+        "search_fields": fields,
+    }
+    status, shown = store.call("POST", "/mappings", {"mapping": created})
     assert (status, shown["search_fields"]) == (201, fields), shown
     return str(shown["id"])
 
@@ -68,7 +74,7 @@ def test_a_store_without_named_fields_makes_no_call(store: Store) -> None:
 
 @pytest.mark.parametrize("fields", [["a", "b", "c", "d"], ["header:type"], ["x" * 101], ["a\n"]])
 def test_fields_that_cannot_be_are_refused(store: Store, fields: list[str]) -> None:
-    made = {"name": "a", "url": "https://a/in", "token": "t", "messages": ["order:new"], "search_fields": fields}
-    status, answer = store.call("POST", "/mappings", {"mapping": made})
+    created = {"name": "a", "url": "https://a/in", "token": "t", "messages": ["order:new"], "search_fields": fields}
+    status, answer = store.call("POST", "/mappings", {"mapping": created})
     assert status == 422
     assert "search_fields" in answer["errors"]

@@ -24,7 +24,7 @@ FIRST = symmetric("1")
 MAPPING = {"name": "acme.import", "url": URL, "token": "t" * 32, "messages": ["order:new"]}
 
 
-def made(store: Store, **fields: Any) -> dict[str, Any]:
+def create_mapping(store: Store, **fields: Any) -> dict[str, Any]:
     status, shown = store.call("POST", "/mappings", {"mapping": {**MAPPING, **fields}})
     assert status == 201, shown
     store.endpoints.setdefault(URL, lambda _: {})
@@ -46,7 +46,7 @@ def sent(store: Store) -> PushRequest:
 
 def test_retries_and_polls_are_signed_with_what_they_send() -> None:
     store = Store()
-    made(store, signing={"secret": FIRST})
+    create_mapping(store, signing={"secret": FIRST})
     later = {"update_url": URL, "delay": 60}
     answers: list[Any] = [500, later, {}]
     store.endpoints[URL] = lambda _: answers.pop(0)
@@ -61,7 +61,7 @@ def test_retries_and_polls_are_signed_with_what_they_send() -> None:
 
 def test_a_web_form_gives_a_secret_as_text() -> None:
     store = Store()
-    mapping = made(store)
+    mapping = create_mapping(store)
     text = json.dumps({"secret": FIRST, "grace_period": "60"})
     assert change(store, mapping, form=True, **{"mapping[signing]": text})["signing"] is True
     request = sent(store)
@@ -77,7 +77,7 @@ def test_a_service_is_signed_by_another_senders_scheme() -> None:
         "header": {"name": "X-Sign", "value": "{ts}.{signatures}"},
         "secret": "12345678",
     }
-    mapping = made(store, signing={"signatures": [own]})
+    mapping = create_mapping(store, signing={"signatures": [own]})
     request = sent(store)
     at, _, signature = request.headers["X-Sign"].partition(".")
     content = f"{at}|order:new|{URL}|".encode() + request.body
@@ -102,9 +102,9 @@ def test_a_store_is_told_a_week_and_a_day_before_a_scheme_ends() -> None:
     watcher, end = "https://watch.example/in", iso_time(store.clock.now() + 20 * 86_400_000)
     store.endpoints[watcher] = lambda _: {}
     schemes = [{"preset": "stripe", "secret": "s", "endsAt": end}, {"preset": "github", "secret": "g"}]
-    made(store, signing={"signatures": schemes})
-    made(store, name="heir", signing={"secret": FIRST})
-    made(store, url=watcher, name="watch", messages=["notification:warn"])
+    create_mapping(store, signing={"signatures": schemes})
+    create_mapping(store, name="heir", signing={"secret": FIRST})
+    create_mapping(store, url=watcher, name="watch", messages=["notification:warn"])
     inherited = (replace(PRESETS["slack"], ends_at=epoch_ms(end)), PRESETS["standard-webhooks"])
     store.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, inherited)
     # When the days pass, hour by hour
@@ -125,7 +125,7 @@ def test_a_store_is_told_a_week_and_a_day_before_a_scheme_ends() -> None:
 
 def test_a_store_without_signed_services_is_told_nothing_of_what_it_could_inherit() -> None:
     store = Store()
-    made(store)
+    create_mapping(store)
     end = iso_time(store.clock.now() + 8 * 86_400_000)
     inherited = (replace(PRESETS["slack"], ends_at=epoch_ms(end)), PRESETS["standard-webhooks"])
     store.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, inherited)

@@ -76,7 +76,7 @@ def test_a_jump_fires_what_its_single_steps_would(
     assert crosses(alert(kind, trigger, direction), before, after) is single
 
 
-def told(hub: Hub, name: str = "told") -> list[dict[str, Any]]:
+def alerted(hub: Hub, name: str = "told") -> list[dict[str, Any]]:
     """The alert messages in a queue; they are removed from it."""
     if hub.call("GET", f"/queues/{name}").status == 404:
         return []
@@ -88,11 +88,11 @@ def test_a_growing_queue_tells_of_it_once() -> None:
     hub = Hub()
     queue = hub.make("q", alerts=[{"type": "fixed", "trigger": 3, "queue": "told"}])
     hub.post("q", "1", "2")
-    assert told(hub) == []
+    assert alerted(hub) == []
     # When the third comes
     hub.post("q", "3")
     # Then the other queue gets the alert, in the documented format
-    [message] = told(hub)
+    [message] = alerted(hub)
     assert message.pop("created_at").endswith("Z")
     assert message == {
         "source_queue": "q",
@@ -104,7 +104,7 @@ def test_a_growing_queue_tells_of_it_once() -> None:
     }
     # And not again by the fourth
     hub.post("q", "4")
-    assert told(hub) == []
+    assert alerted(hub) == []
 
 
 @given(
@@ -148,7 +148,7 @@ def test_a_shrinking_queue_tells_of_it_however_messages_leave() -> None:
     hub.call("DELETE", f"/queues/q/messages/{ids[5]}")
     hub.call("DELETE", "/queues/q/messages", {"ids": ids[3:5]})
     hub.reserve("q", delete=True)
-    assert [each["queue_size"] for each in told(hub)] == [5, 3, 2]
+    assert [each["queue_size"] for each in alerted(hub)] == [5, 3, 2]
 
 
 def test_a_snoozed_alert_keeps_quiet_and_wakes_up() -> None:
@@ -158,14 +158,14 @@ def test_a_snoozed_alert_keeps_quiet_and_wakes_up() -> None:
     hub.post("q", "2")
     hub.world.clock.advance(seconds=59)
     hub.post("q", "3")
-    assert [each["queue_size"] for each in told(hub)] == [1]
+    assert [each["queue_size"] for each in alerted(hub)] == [1]
     hub.world.clock.advance(seconds=1)
     hub.post("q", "4")
-    assert [each["queue_size"] for each in told(hub)] == [4]
+    assert [each["queue_size"] for each in alerted(hub)] == [4]
     # changing other settings does not forget the snooze
     hub.make("q", message_timeout=90, alerts=[{"type": "progressive", "trigger": 1, "queue": "told", "snooze": 60}])
     hub.post("q", "5")
-    assert told(hub) == []
+    assert alerted(hub) == []
 
 
 def test_alerts_about_each_other_end() -> None:
@@ -202,9 +202,9 @@ def test_a_failing_alert_does_not_fail_the_post(call: str, fault: Fault) -> None
     # And the operator learns of it, with the call that failed
     telemetry = hub.world.telemetry
     assert telemetry.counts["AlertsUnseen"] == 1
-    [told] = telemetry.named("alerts_unseen")
-    assert (told["project"], told["queue"]) == (PROJECT, "q")
-    assert str(told["error"])
+    [event] = telemetry.named("alerts_unseen")
+    assert (event["project"], event["queue"]) == (PROJECT, "q")
+    assert str(event["error"])
 
 
 class Together:
@@ -370,13 +370,13 @@ def test_a_size_that_is_reached_again_after_messages_expired_is_told_again() -> 
     hub = Hub()
     hub.make("q", alerts=[{"type": "fixed", "trigger": 2, "queue": "told"}], message_expiration=60)
     hub.post("q", "1", "2")
-    assert len(told(hub)) == 1
+    assert len(alerted(hub)) == 1
     # When the messages expire, of which nobody is told, and others come
     hub.world.clock.advance(seconds=61)
     hub.post("q", "3")
     hub.post("q", "4")
     # Then it tells again
-    assert [each["queue_size"] for each in told(hub)] == [2]
+    assert [each["queue_size"] for each in alerted(hub)] == [2]
 
 
 @pytest.mark.parametrize("again", ["cleared", "made"])
@@ -386,15 +386,15 @@ def test_what_alerts_know_begins_anew_with_the_messages(again: str) -> None:
     alerts = [{"type": "fixed", "trigger": 2, "queue": "told"}]
     hub.make("q", alerts=alerts)
     hub.post("q", "1", "2", "3")
-    assert len(told(hub)) == 1
+    assert len(alerted(hub)) == 1
     # When it is cleared, or deleted and made again
     hub.call("DELETE", "/queues/q/messages" if again == "cleared" else "/queues/q", {})
     hub.make("q", alerts=alerts)
     # Then it tells of the next two
     hub.post("q", "5")
-    assert told(hub) == []
+    assert alerted(hub) == []
     hub.post("q", "6")
-    assert [each["queue_size"] for each in told(hub)] == [2]
+    assert [each["queue_size"] for each in alerted(hub)] == [2]
 
 
 def test_an_alert_that_is_made_for_a_queue_beyond_it_waits_until_that_is_crossed() -> None:
@@ -403,10 +403,10 @@ def test_an_alert_that_is_made_for_a_queue_beyond_it_waits_until_that_is_crossed
     ids = hub.post("q", "1", "2", "3")
     hub.make("q", alerts=[{"type": "fixed", "trigger": 2, "queue": "told"}])
     hub.post("q", "4")
-    assert told(hub) == []
+    assert alerted(hub) == []
     hub.call("DELETE", "/queues/q/messages", {"ids": [{"id": each} for each in ids]})
     hub.post("q", "5")
-    assert [each["queue_size"] for each in told(hub)] == [2]
+    assert [each["queue_size"] for each in alerted(hub)] == [2]
 
 
 def test_an_alert_is_told_although_the_look_after_it_fails() -> None:
@@ -417,15 +417,15 @@ def test_an_alert_is_told_although_the_look_after_it_fails() -> None:
     hub.struck(plan, "alert_levels").post("q", "1")
     # Then the alert has come all the same
     assert plan.struck
-    assert len(told(hub)) == 1
+    assert len(alerted(hub)) == 1
 
 
 def test_an_alert_that_cannot_be_looked_after_does_not_fail_its_making() -> None:
     hub = Hub()
     plan = FaultPlan(Fault.FAILS, of="alert_levels.save")
-    made = hub.struck(plan, "alert_levels").make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told"}])
+    created = hub.struck(plan, "alert_levels").make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told"}])
     assert plan.struck
-    assert len(made["alerts"]) == 1
+    assert len(created["alerts"]) == 1
     # And what its first message reaches is told all the same
     hub.post("q", "1")
-    assert len(told(hub)) == 1
+    assert len(alerted(hub)) == 1

@@ -55,9 +55,9 @@ def test_the_largest_messages_are_whole_in_the_error_queue_and_every_client_can_
     # When a client that accepts no compressed answers reads the error queue
     [error] = Hub(world).reserve("failed")
     # Then the whole body is in it
-    told = json.loads(error["body"])
-    assert original(told) == BODIES[kind]
-    assert told["subscribers"][0]["code"] == 500
+    answer = json.loads(error["body"])
+    assert original(answer) == BODIES[kind]
+    assert answer["subscribers"][0]["code"] == 500
 
 
 def test_text_stays_text_where_it_can() -> None:
@@ -65,8 +65,8 @@ def test_text_stays_text_where_it_can() -> None:
     body = BODIES["JSON"][:1_000_008]
     world.post("q", body)
     world.run(seconds=30)
-    told = json.loads(Hub(world).reserve("failed")[0]["body"])
-    assert (told["body"].encode(), "body_base64" in told) == (body, False)
+    answer = json.loads(Hub(world).reserve("failed")[0]["body"])
+    assert (answer["body"].encode(), "body_base64" in answer) == (body, False)
 
 
 @pytest.mark.parametrize("kind", ["quotes", "no text", "little"])
@@ -78,9 +78,9 @@ def test_errors_about_errors_do_not_grow_without_end(kind: str) -> None:
     # Then every error message fits into an answer, and says so if a body was left out
     assert max(len(each.body) for each in world.sender.requests) <= ANSWER_BYTES
     [last] = Hub(world).reserve("failed")
-    told = json.loads(last["body"])
-    assert told.get("body_left_out", False) is (told["body"] == "" and "body_base64" not in told)
-    assert told["queue"] == "q7"
+    answer = json.loads(last["body"])
+    assert answer.get("body_left_out", False) is (answer["body"] == "" and "body_base64" not in answer)
+    assert answer["queue"] == "q7"
 
 
 def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> None:
@@ -97,9 +97,9 @@ def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> 
     # Then the error message is there, with everything known
     assert len(world.errors_queue) == 0
     [error] = world.pulled("failed")
-    told = json.loads(error)
-    assert (told["source_msg_id"], told["body"], told["body_left_out"]) == (message_id, "", True)
-    assert told["subscribers"][0]["code"] == 500
+    answer = json.loads(error)
+    assert (answer["source_msg_id"], answer["body"], answer["body_left_out"]) == (message_id, "", True)
+    assert answer["subscribers"][0]["code"] == 500
 
 
 def exhausted(world: World, queue: str, count: int) -> list[WorkOrder]:

@@ -30,9 +30,9 @@ def token(value: str = "token-1", **more: Any) -> Reply:
 
 @pytest.fixture
 def hub() -> Hub:
-    made = Hub()
-    made.world.sender.script(TOKEN_URL, token())
-    return made
+    created = Hub()
+    created.world.sender.script(TOKEN_URL, token())
+    return created
 
 
 def gated(**more: Any) -> dict[str, Any]:
@@ -146,11 +146,11 @@ def test_alerts_are_told_30_7_and_1_days_before_an_end_and_at_the_end(hub: Hub) 
         if queue:
             hub.make(queue, push={"subscribers": [{"name": "plain", "url": URL}]})
         alert = {"name": f"of {queue}", "measure": "given_up", "threshold": 1, "queue": queue}
-        made = hub.call("POST", "/alerts", {"alert": {**alert, "url": f"https://alerts.example/{queue}"}})
-        assert made.status == 201, made
+        created = hub.call("POST", "/alerts", {"alert": {**alert, "url": f"https://alerts.example/{queue}"}})
+        assert created.status == 201, created
     assert put(hub, {"name": "s0", "url": URL, "mtls": {"identity": ending_in(hub, 40)}}, method="POST").status == 200
 
-    def told(queue: str) -> list[tuple[object, ...]]:
+    def notified(queue: str) -> list[tuple[object, ...]]:
         hub.world.run(seconds=5)
         bodies = [json.loads(each.body) for each in hub.world.sender.requests_to(f"https://alerts.example/{queue}")]
         return [(each["state"], each["queue"], each["subscriber"], each["value"]) for each in bodies]
@@ -163,8 +163,8 @@ def test_alerts_are_told_30_7_and_1_days_before_an_end_and_at_the_end(hub: Hub) 
         for _ in range(2):
             look(hub)
         expected += [] if left is None else [("certificate_ending", "q", "s0", left)]
-        assert told("") == told("q") == expected
-    assert told("other") == []
+        assert notified("") == notified("q") == expected
+    assert notified("other") == []
     # And operators are told, too, by the log
     events = hub.world.telemetry.named("certificate_ending")
     assert [each["days_left"] for each in events] == [30, 7, 1, 0]

@@ -178,15 +178,15 @@ def ends(hub: Hub, seconds: float) -> str:
 def look(hub: Hub) -> int:
     """Go on to the next hour, and look for ends."""
     hub.world.clock.set((hub.world.clock.now() // 3_600_000 + 1) * 3_600_000)
-    told = hub.world.hub.part(Ironmq).ends.run(lambda: 55_000)
-    if told:
+    reported = hub.world.hub.part(Ironmq).ends.run(lambda: 55_000)
+    if reported:
         hub.world.run(seconds=5)
-    return told
+    return reported
 
 
 def alert(hub: Hub, name: str, **watches: str) -> None:
-    made = {"name": name, "measure": "given_up", "threshold": 1, "url": f"https://alerts.example/{name}", **watches}
-    result = hub.call("POST", "/alerts", {"alert": made})
+    created = {"name": name, "measure": "given_up", "threshold": 1, "url": f"https://alerts.example/{name}", **watches}
+    result = hub.call("POST", "/alerts", {"alert": created})
     assert result.status == 201, result
 
 

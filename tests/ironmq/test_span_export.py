@@ -36,7 +36,7 @@ class Traced(Hub):
         super().__init__()
         self.records: list[DeliveryRecord] = []
         self._known: dict[DeliveryKey, Delivery] = {}
-        self._told = 0
+        self._seen = 0
         save = self.world.messages.save
 
         def saved(delivery: Delivery) -> None:
@@ -50,7 +50,7 @@ class Traced(Hub):
 
     def export(self, batch: str = "") -> None:
         """Let the function of records handle what happened since it last did, and everything else go on for a while."""
-        batch, new, self._told = batch or str(self._told), self.records[self._told :], len(self.records)
+        batch, new, self._seen = batch or str(self._seen), self.records[self._seen :], len(self.records)
         self.tell(new, batch)
         self.world.run(seconds=1)
 
@@ -89,9 +89,9 @@ class Traced(Hub):
 
 @pytest.fixture
 def hub() -> Traced:
-    made = Traced()
-    made.make_push("q", ENDPOINT, retries=2, retries_delay=3)
-    return made
+    created = Traced()
+    created.make_push("q", ENDPOINT, retries=2, retries_delay=3)
+    return created
 
 
 def attributes(span: dict[str, Any]) -> dict[str, Any]:
@@ -209,8 +209,8 @@ def test_what_a_collector_refuses_is_dropped_in_sight(hub: Traced, status: int) 
     assert len(hub.sent(COLLECTOR)) == 1
     assert (hub.shown()["exported"], hub.shown()["dropped"]) == (0, 2)
     assert hub.world.telemetry.counts["SpansDropped"] == 2
-    [told] = hub.world.telemetry.named("spans_dropped")
-    assert told["reason"] == f"status_{status}"
+    [event] = hub.world.telemetry.named("spans_dropped")
+    assert event["reason"] == f"status_{status}"
 
 
 def test_a_collector_that_stays_down_loses_its_spans_after_a_quarter_of_an_hour_and_nothing_else(hub: Traced) -> None:

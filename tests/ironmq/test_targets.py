@@ -143,15 +143,15 @@ def test_queues_that_feed_each_other_make_a_bounded_number_of_copies(world: Worl
     world.post("a", b"x")
     world.run(seconds=300)
     # Then the maximum number derived from it, and no more
-    made = _copies(world, "a", "b") - 1
-    assert DESCENDANTS / 2 < made <= DESCENDANTS
+    created = _copies(world, "a", "b") - 1
+    assert DESCENDANTS / 2 < created <= DESCENDANTS
     # And each delivery that was cut off is in the error queue, once
     cut_off = [each for each in world.messages.all_deliveries() if each.state is DeliveryState.EXHAUSTED]
     errors = _waiting(world, "cut-off")
     assert len(cut_off) > 0
     assert len(errors) == len(cut_off)
-    told = Counter(json.loads(plain(each.message.body or b""))["source_msg_id"] for each in errors)
-    assert told == Counter(each.message_id for each in cut_off)
+    answer = Counter(json.loads(plain(each.message.body or b""))["source_msg_id"] for each in errors)
+    assert answer == Counter(each.message_id for each in cut_off)
 
 
 def test_error_queues_that_are_each_others_make_a_bounded_number_of_messages(world: World) -> None:
@@ -195,9 +195,9 @@ def test_a_queue_that_is_subscribed_to_its_own_webhook_comes_to_an_end(world: Wo
     hub.post("q", "x")
     world.run(seconds=120)
     # Then the hub refuses its own message once it has passed too many
-    made = _copies(world, "q") - 1
-    assert made == (MAX_HOPS if webhooks == 1 else made)
-    assert made <= DESCENDANTS
+    created = _copies(world, "q") - 1
+    assert created == (MAX_HOPS if webhooks == 1 else created)
+    assert created <= DESCENDANTS
     assert set(statuses) == {201, 400}
 
 

@@ -62,7 +62,7 @@ def keys(client: DynamoDBClient) -> set[str]:
     return {item["k"]["S"] for item in client.scan(TableName="table")["Items"]}
 
 
-def told(aws: Aws, stream: str) -> list[tuple[str, str, datetime]]:
+def records_of(aws: Aws, stream: str) -> list[tuple[str, str, datetime]]:
     """What a table's stream tells: events, keys and times."""
     streams = aws.dynamodb_streams()
     shard = streams.describe_stream(StreamArn=stream)["StreamDescription"]["Shards"][0]["ShardId"]
@@ -120,8 +120,8 @@ def test_a_killed_emulator_has_lost_nothing_and_that_is_said(place: Place) -> No
     aws.sqs().send_message_batch(
         QueueUrl=url, Entries=[{"Id": each, "MessageBody": each, "MessageGroupId": "g"} for each in ("a", "b")]
     )
-    told_before = told(aws, stream)
-    assert [each[:2] for each in told_before] == [
+    records_before = records_of(aws, stream)
+    assert [each[:2] for each in records_before] == [
         *[("INSERT", each) for each in ("before", "removed", "after")],
         ("MODIFY", "before"),
         ("REMOVE", "removed"),
@@ -137,7 +137,7 @@ def test_a_killed_emulator_has_lost_nothing_and_that_is_said(place: Place) -> No
         assert keys(client) == {"before", "after"}
         assert client.get_item(TableName="table", Key={"k": {"S": "before"}})["Item"]["v"] == {"S": "changed"}
         # with the times at which it happened, which delivery records have
-        assert told(aws, stream) == told_before
+        assert records_of(aws, stream) == records_before
         kill(place)
     started(place)
     taken = aws.sqs().receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=2)["Messages"]

@@ -64,11 +64,11 @@ def aws(place: Place) -> Aws:
 
 
 def archive(files: dict[str, str]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as target:
+    created = io.BytesIO()
+    with zipfile.ZipFile(created, "w") as target:
         for name, text in files.items():
             target.writestr(name, text)
-    return made.getvalue()
+    return created.getvalue()
 
 
 def function(aws: Aws, name: str, layers: list[str] | None = None, **files: str) -> None:
@@ -88,8 +88,8 @@ def function(aws: Aws, name: str, layers: list[str] | None = None, **files: str)
 
 def run(aws: Aws, name: str, **event: Any) -> dict[str, Any]:
     answer = aws.functions().invoke(FunctionName=name, Payload=json.dumps(event))
-    told: dict[str, Any] = json.loads(answer["Payload"].read())
-    return told
+    reported: dict[str, Any] = json.loads(answer["Payload"].read())
+    return reported
 
 
 def anew(aws: Aws, name: str) -> dict[str, Any]:
@@ -101,10 +101,10 @@ def anew(aws: Aws, name: str) -> dict[str, Any]:
 def until(aws: Aws, name: str, **wanted: Any) -> dict[str, Any]:
     """The first new environment that says so: what others imported is imported for it in the background."""
     for _ in range(100):
-        told = anew(aws, name)
-        if wanted.items() <= told.items():
-            return told
-    raise AssertionError(f"no environment with {wanted}: {told}")
+        reported = anew(aws, name)
+        if wanted.items() <= reported.items():
+            return reported
+    raise AssertionError(f"no environment with {wanted}: {reported}")
 
 
 def test_a_further_environment_finds_what_others_imported_and_all_else_is_its_own(aws: Aws, tmp_path: Path) -> None:
@@ -138,9 +138,9 @@ def test_after_the_next_start_the_first_environment_finds_what_was_imported_befo
     assert lifecycle.stop(place)
     lifecycle.start(place)
     # Then its first run finds that
-    told = run(aws, "again")
-    assert told["found"]
-    assert (told["runs"], told["name"]) == (1, "again")
+    finished = run(aws, "again")
+    assert finished["found"]
+    assert (finished["runs"], finished["name"]) == (1, "again")
 
 
 def test_a_function_that_brings_a_module_of_the_runtime_gets_its_own(aws: Aws) -> None:
@@ -175,8 +175,8 @@ def test_what_starts_a_thread_when_imported_is_never_forked_from(aws: Aws, place
     assert run(aws, "threaded")["name"] == "threaded"
     # Then its environments come to be started by the emulator itself
     emulator_pid = lifecycle.daemon(place).pid()
-    told = until(aws, "threaded", parent=emulator_pid)
-    assert not told["found"]
+    reported = until(aws, "threaded", parent=emulator_pid)
+    assert not reported["found"]
     assert anew(aws, "threaded")["parent"] == emulator_pid
 
 
@@ -265,13 +265,13 @@ def runs(pid: object) -> bool:
 def test_nothing_is_left_of_an_emulator_that_is_killed(aws: Aws, place: Place) -> None:
     # Given a forked environment
     function(aws, "left")
-    told = until(aws, "left", found=True)
+    reported = until(aws, "left", found=True)
     # When the emulator alone is killed
     pid = lifecycle.daemon(place).pid()
     assert pid
     os.kill(pid, signal.SIGKILL)
     # Then the environment and its parent end by themselves
-    assert wait_until(lambda: not any(runs(told[each]) for each in ("process", "parent")), 90)
+    assert wait_until(lambda: not any(runs(reported[each]) for each in ("process", "parent")), 90)
 
 
 def test_a_function_s_processes_can_be_killed_and_those_of_others_go_on(aws: Aws, place: Place) -> None:

@@ -58,8 +58,8 @@ def function(aws: Aws, name: str, role: str) -> Callable[..., dict[str, Any]]:
     def call(service: str, call: str, **given: Any) -> dict[str, Any]:
         """The error that a call of the function ends with; its code is empty if it was made."""
         event = json.dumps({"service": service, "call": call, "given": given})
-        told: dict[str, Any] = json.loads(aws.functions().invoke(FunctionName=name, Payload=event)["Payload"].read())
-        return told
+        answer: dict[str, Any] = json.loads(aws.functions().invoke(FunctionName=name, Payload=event)["Payload"].read())
+        return answer
 
     return call
 
@@ -79,8 +79,8 @@ def test_a_call_that_the_role_does_not_grant_is_refused_and_noted(aws: Aws, plac
         "0",
     ]
     # And both are noted
-    [told] = notes_of(place, "refused")
-    assert (told["function"], told["action"], told["resource"][-6:]) == ("sender", SEND, ":other")
+    [refusal] = notes_of(place, "refused")
+    assert (refusal["function"], refusal["action"], refusal["resource"][-6:]) == ("sender", SEND, ":other")
     assert {"function": "sender", "action": SEND, "resource": granted, "condition": ""} in notes_of(place, "used")
     # When its role is changed, and nothing else, Then the next runs have the new one
     grant(aws, "sends", SEND, "*")

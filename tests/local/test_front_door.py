@@ -251,7 +251,7 @@ def test_a_body_over_api_gateways_limit_is_refused_before_lambdas_is_asked_for()
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "expected"),
     [
         (b"/api/v1/app/a/msg", {"code": "payload_too_large", "detail": "Request Too Long"}),
         (b"/api/stores/s/messages", {"error": "Request Too Long"}),
@@ -262,11 +262,11 @@ def test_a_body_over_api_gateways_limit_is_refused_before_lambdas_is_asked_for()
         (b"/3/projects/p/queues/q/webhook", {"message": "Request Too Long", "msg": "Request Too Long"}),
     ],
 )
-def test_a_body_of_8_mb_is_refused_in_the_words_of_its_protocol(path: bytes, told: dict[str, str]) -> None:
+def test_a_body_of_8_mb_is_refused_in_the_words_of_its_protocol(path: bytes, expected: dict[str, str]) -> None:
     upstream = Upstream()
     head, _, content = send(upstream, request(path, body=b"a" * 8_000_000)).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 413 ")
-    assert json.loads(content) == told
+    assert json.loads(content) == expected
     assert upstream.bodies == []
 
 
@@ -481,6 +481,6 @@ def test_a_malformed_request_leaves_nothing_of_itself_in_the_log(
     answer = send(Upstream(), malformed)
     # Then it is refused, and the log says so without it
     assert b" 400 " in answer[:16]
-    told = "".join(f"{each.getMessage()} {each.exc_info} {each.exc_text}" for each in caplog.records)
-    assert "could not be read" in told
-    assert "s3cr3t" not in told
+    reported = "".join(f"{each.getMessage()} {each.exc_info} {each.exc_text}" for each in caplog.records)
+    assert "could not be read" in reported
+    assert "s3cr3t" not in reported

@@ -57,12 +57,14 @@ def test_a_wheel_needs_one_tag_that_fits(tmp_path: Path) -> None:
     many = ("cp313-cp313-manylinux_2_17_aarch64", "cp313-cp313-manylinux2014_aarch64")
     assert list(problems(installed(tmp_path / "fits", *many, "py2-none-any"), TARGET)) == []
     # When none fits, then it is named with the target
-    (told,) = problems(installed(tmp_path / "not", "cp311-cp311-manylinux_2_17_x86_64"), TARGET)
-    assert told == ("dep-1.0 is built for cp311-cp311-manylinux_2_17_x86_64, which does not run on python3.13 on arm64")
+    (reported,) = problems(installed(tmp_path / "not", "cp311-cp311-manylinux_2_17_x86_64"), TARGET)
+    assert reported == (
+        "dep-1.0 is built for cp311-cp311-manylinux_2_17_x86_64, which does not run on python3.13 on arm64"
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "reason"),
     [
         ("dep/a.abi3.so", elf(183, b"GLIBC_2.17", b"GLIBC_2.34"), ""),
         ("dep/a.cpython-313-aarch64-linux-gnu.so", elf(), ""),
@@ -73,13 +75,13 @@ def test_a_wheel_needs_one_tag_that_fits(tmp_path: Path) -> None:
     ],
 )
 def test_compiled_files_are_read_whatever_their_wheel_says(
-    tmp_path: Path, name: str, content: bytes, told: str
+    tmp_path: Path, name: str, content: bytes, reason: str
 ) -> None:
     # Given a wheel that says it is for everybody, when its compiled file is not
     found = list(problems(installed(tmp_path, "py3-none-any", files={name: content}), TARGET))
     # Then it is named
-    assert len(found) == bool(told)
-    assert all(each.startswith(name) and told in each for each in found)
+    assert len(found) == bool(reason)
+    assert all(each.startswith(name) and reason in each for each in found)
 
 
 def test_what_cannot_be_imported_is_left_out(tmp_path: Path) -> None:
@@ -98,14 +100,14 @@ def test_a_target_is_a_runtime_of_the_template_and_a_processor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reason"),
     [
         ({"dep/a.abi3.so": elf(62)}, "dep/a.abi3.so is not compiled for arm64"),
         ({"dep/big": bytes(1_001)}, "bytes, and 1,000 are the most"),
     ],
 )
 def test_a_layer_that_would_fail_at_the_first_message_is_refused_at_the_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, bytes], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, bytes], reason: str
 ) -> None:
     # Given packages that pip installs without a word
     def install(_lock: Path, folder: Path, _target: Target, _python: Path) -> None:
@@ -116,7 +118,7 @@ def test_a_layer_that_would_fail_at_the_first_message_is_refused_at_the_build(
     source = tmp_path / "source"
     (source / "pushhub").mkdir(parents=True)
     # When, then
-    with pytest.raises(LocalError, match="cannot be deployed: .*" + told):
+    with pytest.raises(LocalError, match="cannot be deployed: .*" + reason):
         build(source, tmp_path / "built", TARGET, Path(sys.executable))
 
 

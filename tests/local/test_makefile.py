@@ -71,8 +71,8 @@ def test_without_chromium_the_browsers_tests_are_left_out_in_one_line(tmp_path: 
     # Given a machine without chromium, whose environments are there
     for tool in ("sh", "make"):
         (tmp_path / tool).symlink_to(f"/usr/bin/{tool}")
-    made = ("-o", "environments", "-o", "browser-environment")
-    target = ["make", "--no-print-directory", *made, "test-browser"]
+    created = ("-o", "environments", "-o", "browser-environment")
+    target = ["make", "--no-print-directory", *created, "test-browser"]
     # When the tests are asked for
     left_out = subprocess.run(
         target, cwd=REPOSITORY, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False

@@ -83,7 +83,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
         shutil.copytree(REPOSITORY / name, sources / name, ignore=ignored)
     for name in ("pyproject.toml", "setup.py"):
         shutil.copy(REPOSITORY / name, sources)
-    made, wheels = folder / "environment", folder / "wheels"
+    created, wheels = folder / "environment", folder / "wheels"
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     # As pip has it built, without what pip takes to begin.
     build = f"import setuptools.build_meta; setuptools.build_meta.build_wheel({str(wheels)!r})"
@@ -91,15 +91,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     [wheel] = wheels.glob("*.whl")
     packages = frozenset(each.split("/")[0] for each in ZipFile(wheel).namelist() if ".dist-info" not in each)
     shutil.rmtree(sources)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True)
-    into = [*pip[:3], "--python", str(made / "bin" / "python"), *pip[3:], "install", "--no-deps", "--no-index"]
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(created)], check=True)
+    into = [*pip[:3], "--python", str(created / "bin" / "python"), *pip[3:], "install", "--no-deps", "--no-index"]
     subprocess.run([*into, "--no-compile", str(wheel)], check=True)
-    [packages_folder] = made.glob("lib/python*/site-packages")
+    [packages_folder] = created.glob("lib/python*/site-packages")
     [its_own] = distributions(name="pushhub", path=[str(packages_folder)])
     link_requirements(its_own.requires or (), packages_folder)
     home = folder / "home"
     home.mkdir()
-    return Installed(made, home, packages)
+    return Installed(created, home, packages)
 
 
 def link_requirements(requires: Iterable[str], into: Path) -> None:
@@ -227,8 +227,8 @@ def test_a_running_stack_is_found(installed: Installed, hub: ServedHub) -> None:
     # Given a stack that describes itself as 'make up' does, in a clone that the person works in
     home = installed.home / "clone" / ".pushhub"
     home.mkdir(parents=True)
-    told = {"base_url": hub.base_url, "project_id": PROJECT_ID, "token": TOKEN}
-    (home / "local.json").write_text(json.dumps(told | {"aws_endpoint_url": "http://127.0.0.1:9", "outputs": {}}))
+    reported = {"base_url": hub.base_url, "project_id": PROJECT_ID, "token": TOKEN}
+    (home / "local.json").write_text(json.dumps(reported | {"aws_endpoint_url": "http://127.0.0.1:9", "outputs": {}}))
     # Then it is found by the variable that the message names
     assert installed("status", PUSHHUB_HOME=str(home)).returncode == 0
     # And from folders below the clone

@@ -23,13 +23,13 @@ def test_projects_are_made_again_with_their_tokens_when_everything_was_lost(tmp_
     # Given a project that was made here, with its token
     file = tmp_path / "projects.json"
     with dynamodb() as client:
-        made = projects.make(through(client), CONFIG_TABLE, "shop", file)
+        project = projects.make(through(client), CONFIG_TABLE, "shop", file)
     # When the stack has lost everything, and is brought up twice
     with dynamodb() as client:
         for _ in range(2):
             projects.restore(through(client), CONFIG_TABLE, file)
         # Then it is there once, under its name, and the old token works
         store = DynamoDBConfigStore(client, CONFIG_TABLE, SystemClock())
-        assert [(each.project_id, each.name) for each in store.projects()] == [(made.project_id, "shop")]
-        assert is_allowed(store, made.project_id, made.token)
-        assert not is_allowed(store, made.project_id, "another")
+        assert [(each.project_id, each.name) for each in store.projects()] == [(project.project_id, "shop")]
+        assert is_allowed(store, project.project_id, project.token)
+        assert not is_allowed(store, project.project_id, "another")

@@ -58,9 +58,9 @@ def test_the_zip_is_laid_out_as_glue_installs_it(tmp_path: Path) -> None:
     target = tmp_path / "libraries.zip"
     report_upload.zip_of_wheels(tmp_path, lock, target)
     # Then the wheels lie beside the list of what to install
-    with zipfile.ZipFile(target) as made:
-        assert made.namelist() == ["wheels/requirements.txt", "wheels/matplotlib-3.whl", "wheels/six-1.whl"]
-        wanted = made.read("wheels/requirements.txt").decode().splitlines()
+    with zipfile.ZipFile(target) as archive:
+        assert archive.namelist() == ["wheels/requirements.txt", "wheels/matplotlib-3.whl", "wheels/six-1.whl"]
+        wanted = archive.read("wheels/requirements.txt").decode().splitlines()
     assert [line.split("==")[0] for line in wanted] == list(WANTED)
     assert all(re.fullmatch(r"[\w-]+==[\w.]+", line) for line in wanted)
 

@@ -32,7 +32,7 @@ BUILT: dict[str, dict[str, Any]] = {
 }
 
 
-def made() -> dict[str, Any]:
+def resources_made() -> dict[str, Any]:
     settings = {
         "WakeFunction": {"RETRY_QUEUE_URL": "http://127.0.0.1:4577/0/q", "LOG_LEVEL": "INFO"},
         "IngestFunction": {},
@@ -46,7 +46,7 @@ def made() -> dict[str, Any]:
 
 def test_functions_get_the_deployed_settings_with_the_emulators_address_as_containers_see_it() -> None:
     # Given what sam build writes, when it is prepared
-    wake = made()["WakeFunction"]["Properties"]
+    wake = resources_made()["WakeFunction"]["Properties"]
     # Then
     assert wake["CodeUri"] == str(REPOSITORY / ".aws-sam" / "build" / "WakeFunction")
     assert wake["Timeout"] == 55
@@ -60,7 +60,7 @@ def test_functions_get_the_deployed_settings_with_the_emulators_address_as_conta
 
 def test_start_api_is_given_what_it_can_serve_and_nothing_it_stumbles_over() -> None:
     # Given a template with a WebSocket API, when it is prepared
-    resources = made()
+    resources = resources_made()
     # Then only functions and the layer are left, and ingest has its routes
     assert sorted(resources) == ["IngestFunction", "PushhubLayer", "WakeFunction"]
     events = resources["IngestFunction"]["Properties"]["Events"].values()

@@ -57,17 +57,17 @@ def test_the_order_is_that_of_saving_not_that_of_the_clock(tmp_path: Path) -> No
 
 def failing_at(call: int, name: str, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> Callable[[], int]:
     """Let the call of that number of one of the system's functions fail; returns how to ask how many there were."""
-    real, made = getattr(os, name), 0
+    real, created = getattr(os, name), 0
 
     def fails(*arguments: Any, **options: Any) -> Any:
-        nonlocal made
-        made += 1
-        if made == call:
+        nonlocal created
+        created += 1
+        if created == call:
             raise error
         return real(*arguments, **options)
 
     monkeypatch.setattr(os, name, fails)
-    return lambda: made
+    return lambda: created
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
@@ -84,10 +84,10 @@ def test_a_failure_at_any_step_leaves_the_snapshot_before_it(
     save(root, FIRST)
     # When the next one fails at one of its steps
     with monkeypatch.context() as patched:
-        made = failing_at(call, name, patched, error)
+        created = failing_at(call, name, patched, error)
         with pytest.raises(type(error)):
             snapshots.save(root, writing(SECOND, code), taken_at=2.0, final=True)
-        assert made() == call
+        assert created() == call
     # Then the one before it is the newest, and nothing else is left
     renamed = (name, call) == ("fsync", 6)
     assert content(snapshots.newest(root)) == ({**dict(SECOND), "code.zip": b"code"} if renamed else dict(FIRST))

@@ -30,9 +30,9 @@ class Client:
     """All services in one; what is set to an error code is missing."""
 
     def __init__(self, **answers: Any) -> None:
-        made = [{"LogicalResourceId": name, "PhysicalResourceId": f"id-{name}"} for name in RESOURCES]
+        created = [{"LogicalResourceId": name, "PhysicalResourceId": f"id-{name}"} for name in RESOURCES]
         self.answers: dict[str, Any] = {
-            "describe_stack_resources": {"StackResources": made[:-1]},
+            "describe_stack_resources": {"StackResources": created[:-1]},
             "get_function": {"Configuration": {"State": "Active"}},
             "get_event_source_mapping": {"State": "Enabled"},
             "list_event_source_mappings": {
@@ -104,8 +104,8 @@ def test_what_is_missing_is_named(answers: dict[str, Any], found: str) -> None:
 
 def test_what_was_never_made_is_named() -> None:
     # Given a stack that dropped resources, when they are looked for, then they are named
-    made = [{"LogicalResourceId": name, "PhysicalResourceId": name} for name in ("Greet", "Mapping", "Work", "Role")]
-    assert find(describe_stack_resources={"StackResources": made}) == [
+    created = [{"LogicalResourceId": name, "PhysicalResourceId": name} for name in ("Greet", "Mapping", "Work", "Role")]
+    assert find(describe_stack_resources={"StackResources": created}) == [
         "Api was not made",
         "Route was not made",
         "OtherRoute was not made",

@@ -151,21 +151,21 @@ def test_what_expires_is_recorded_once_whether_a_consumer_passes_it_or_the_table
     world.disconnect("a")
     world.publish(2)
     world.clock.advance(seconds=36 * 3600)
-    made = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
+    records = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
     ends: list[DeliveryRecord] = []
     # When the table removes them first, or a consumer comes first and skips them
     if deleted:
         world.topics.expire(world.clock.now())
-        ends += [record for change in world.topics.changes if change.removed for record in made.of(change)]
+        ends += [record for change in world.topics.changes if change.removed for record in records.of(change)]
     seen = len(world.backlogs.changes)
     world.connect("b")
     world.publish(3)
     world.send_all()
     for change in world.backlogs.changes[seen:]:
-        ends += [each for each in made.of(change) if each.version == 1]
+        ends += [each for each in records.of(change) if each.version == 1]
     if not deleted:
         world.topics.expire(world.clock.now())
-        ends += [record for change in world.topics.changes if change.removed for record in made.of(change)]
+        ends += [record for change in world.topics.changes if change.removed for record in records.of(change)]
     # Then each is recorded as expired, once
     assert sorted(each.kind for each in ends) == ["expired", "expired"]
     assert len({each.delivery_id for each in ends}) == 2

@@ -102,11 +102,11 @@ class Stack:
 
 @pytest.fixture
 def stack(acme: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Stack:
-    made = Stack(acme, capsys)
+    created = Stack(acme, capsys)
     below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        if made.refuses and operation == "PutObject":
+        if created.refuses and operation == "PutObject":
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
         answer = below(client, operation, parameters)
         if operation == "DescribeStacks":
@@ -114,12 +114,12 @@ def stack(acme: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         return answer
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
-    return made
+    return created
 
 
 def test_what_an_operator_changes_is_kept_with_who_it_was_and_no_token(stack: Stack) -> None:
     # Given an operator who makes a token, and only looks at others
-    [made] = stack.run("tokens", "make", stack.hub.project, "--label", "shop")
+    [created] = stack.run("tokens", "make", stack.hub.project, "--label", "shop")
     stack.run("tokens", "list", stack.hub.project)
     stack.run("projects", "rename", stack.hub.project, "B", "--dry-run")
     # Then the trail has what was changed, once, and what came of it
@@ -129,7 +129,7 @@ def test_what_an_operator_changes_is_kept_with_who_it_was_and_no_token(stack: St
     assert change["by"]["person"]
     assert change["asked"]["label"] == "shop"
     assert (change["status"], change["after"][0]["label"]) == (0, "shop")
-    assert made["token"] not in json.dumps(change)
+    assert created["token"] not in json.dumps(change)
     # And the project's own trail shows it, and not that of another project
     assert stack.trail(stack.hub.project) == [change]
     assert stack.trail(OTHER) == []

@@ -300,7 +300,7 @@ def denied(account: Account) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "check", "told"),
+    ("broken", "check", "reason"),
     [
         (ringing, "alarms", "ringing: acme-push"),
         (no_alarm, "alarms", "none sends to"),
@@ -319,13 +319,13 @@ def test_what_is_wrong_is_found(
     monkeypatch: pytest.MonkeyPatch,
     broken: Callable[[Account], None],
     check: str,
-    told: str,
+    reason: str,
 ) -> None:
     monkeypatch.delenv("PUSHHUB_URL")
     broken(account)
     states = found(typed, "--stack", "acme", code=1)
     assert states[check][0] == "wrong"
-    assert told in states[check][1]
+    assert reason in states[check][1]
     assert [each for each, (state, _) in states.items() if state == "wrong"] == [check]
     assert states["a message"][0] == "skipped"
 

@@ -86,10 +86,10 @@ SHARED = [
 
 
 def item(pk: str, sk: str, attributes: dict[str, str], project: str) -> dict[str, Any]:
-    made = {"pk": pk, "sk": sk, **attributes}
+    created = {"pk": pk, "sk": sk, **attributes}
     return {
         name: {"S": value.replace("{p}", project).replace("{h}", sha256(project.encode()).hexdigest())}
-        for name, value in made.items()
+        for name, value in created.items()
     }
 
 
@@ -114,8 +114,8 @@ class Hub:
         projects.make_token(self.project)
         for project, neighbour in ((self.project, OTHER), (OTHER, self.project)):
             for name, pk, sk, attributes in ITEMS:
-                made = item(pk, sk, attributes, project)
-                self.dynamodb.put_item(TableName=NAMES[name], Item=content(name, pk, sk) | made)
+                created = item(pk, sk, attributes, project)
+                self.dynamodb.put_item(TableName=NAMES[name], Item=content(name, pk, sk) | created)
             self.put("MessagesTable", f"{project}#{neighbour}#1", "M")
             for area in BODIES:
                 S3BodyStore(self.s3, aws.BUCKET, area).put(project, [b"secret"], self.now)
@@ -135,8 +135,8 @@ class Hub:
             each["LastModified"] = self.dates.get(each["Key"], each["LastModified"])
 
     def put(self, name: str, pk: str, sk: str) -> None:
-        made = content(name, pk, sk) | {"pk": {"S": pk}, "sk": {"S": sk}}
-        self.dynamodb.put_item(TableName=NAMES[name], Item=made)
+        created = content(name, pk, sk) | {"pk": {"S": pk}, "sk": {"S": sk}}
+        self.dynamodb.put_item(TableName=NAMES[name], Item=created)
 
     def write_records(self, key: str, projects: list[str]) -> None:
         lines = "".join(json.dumps({"project": each, "queue": self.project}) + "\n" for each in projects)
@@ -215,7 +215,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
-    made: list[Hub] = []
+    created: list[Hub] = []
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation == "DescribeStacks":
@@ -223,7 +223,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
             return {"Stacks": [{"Outputs": outputs}]}
         if operation == "Invoke":
             return {"StatusCode": 200}
-        hub = made[0] if made else None
+        hub = created[0] if created else None
         if hub is not None and operation.startswith(("BatchWrite", "Delete", "Put")):
             hub.calls.append(operation)
             if hub.dies_after is not None and len(hub.calls) > hub.dies_after:
@@ -235,12 +235,12 @@ def hub(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
     monkeypatch.setattr(SystemClock, "sleep", lambda _, __: None)
-    monkeypatch.setattr(SystemClock, "now", lambda _: made[0].now if made else NOW)
+    monkeypatch.setattr(SystemClock, "now", lambda _: created[0].now if created else NOW)
     with ExitStack() as services:
         services.enter_context(aws.dynamodb())
         services.enter_context(aws_notifications.dynamodb())
         hub = Hub(capsys)
-        made.append(hub)
+        created.append(hub)
         yield hub
 
 
@@ -428,9 +428,9 @@ def test_what_is_no_project_is_refused(hub: Hub) -> None:
 def test_a_dry_run_counts_what_is_there_and_removes_nothing(hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
     before = hub.items(hub.project), hub.stored(aws.BUCKET), hub.stored(RECORDS_BUCKET)
     assert run(["--stack", "acme", "--json", "projects", "delete", hub.project, "--dry-run"]) == 0
-    told = {each["place"]: each["would remove"] for each in json.loads(capsys.readouterr().out)}
-    assert (told["MessagesTable"], told["delivery records"]) == (3, 2)
+    shown = {each["place"]: each["would remove"] for each in json.loads(capsys.readouterr().out)}
+    assert (shown["MessagesTable"], shown["delivery records"]) == (3, 2)
     assert (hub.items(hub.project), hub.stored(aws.BUCKET), hub.stored(RECORDS_BUCKET)) == before
     # And without it, that is what is removed
     removed = {place: count for place, (count, _) in hub.delete()[0].items()}
-    assert removed == told
+    assert removed == shown

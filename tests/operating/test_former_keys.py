@@ -39,10 +39,10 @@ def asked(here: test_reseal.Stack, changed: date | None = None) -> dict[str, tup
 @pytest.fixture
 def here(stack: Callable[[], test_reseal.Stack]) -> test_reseal.Stack:
     """A stack whose key was changed long ago, and that knows the former one."""
-    made = stack()
-    made.chosen["OldKmsKeyArns"] = made.other
-    made.deployed_days_ago = LONG_AGO
-    return made
+    created = stack()
+    created.chosen["OldKmsKeyArns"] = created.other
+    created.deployed_days_ago = LONG_AGO
+    return created
 
 
 def test_without_former_keys_nothing_is_looked_at(here: test_reseal.Stack) -> None:

@@ -109,8 +109,8 @@ class Mover:
         return KmsVault(self.kms, key, SystemClock())
 
     def put(self, name: str, pk: str, sk: str, **attributes: Any) -> None:
-        made = content(name, pk, sk) | {"pk": {"S": pk}, "sk": {"S": sk}, **attributes}
-        self.hub.dynamodb.put_item(TableName=NAMES[name], Item=made)
+        created = content(name, pk, sk) | {"pk": {"S": pk}, "sk": {"S": sk}, **attributes}
+        self.hub.dynamodb.put_item(TableName=NAMES[name], Item=created)
 
     def items(self) -> dict[tuple[str, str, str], dict[str, Any]]:
         """What of the project moves."""
@@ -416,11 +416,11 @@ class Behind:
             (ENDPOINT, endpoint),
         ]
         ends = [each for each in self.ends.due_ends(NOW + 1) if each.subscriber_id == subscriber.subscriber_id]
-        told: list[Any] = [queue.uid, plain, ends]
+        reported: list[Any] = [queue.uid, plain, ends]
         for name, each in behind:
             opened = [grant_of(self._project, each, self._vault), identity_of(self._project, name, each, self._vault)]
-            told.append((name, each.certificate, *opened, self._vault.open(self._project, each.sealed)))
-        return told
+            reported.append((name, each.certificate, *opened, self._vault.open(self._project, each.sealed)))
+        return reported
 
 
 @pytest.mark.parametrize("words", [(), ("--with-keys",)])

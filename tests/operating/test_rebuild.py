@@ -70,8 +70,8 @@ def recorded(body: bytes, *, kept: bool) -> Delivery:
         ordering=None,
     )
     failed = replace(first(posted, Verdict.FAILED), due_at=now + 60_000)
-    made = [record_of_acceptance(posted), record_of_delivery(None, failed, now)]
-    records = [each for each in made if each is not None]
+    result = [record_of_acceptance(posted), record_of_delivery(None, failed, now)]
+    records = [each for each in result if each is not None]
     S3RecordStore(boto3.client("s3"), RECORDS).write(records, table="m", first=posted.message_id, last="2")
     return failed
 
@@ -94,22 +94,22 @@ def test_what_is_known_is_put_back_and_what_is_not_is_listed(capsys: pytest.Capt
     # Given two messages of a lost table, one with its body in the bucket
     kept, lost = recorded(b"x" * 9_000, kept=True), recorded(b"small", kept=False)
     # When a dry run is made, then nothing changes
-    told, said = rebuild(capsys, "--dry-run", code=1)
+    shown, said = rebuild(capsys, "--dry-run", code=1)
     assert "would be put back: 1 messages" in said
     assert stored(kept.key) is None
     # When the rebuild is run
-    told, said = rebuild(capsys, code=1)
+    shown, said = rebuild(capsys, code=1)
     # Then one continues, the other is given up, and both are reported
     on, gone = stored(kept.key), stored(lost.key)
     assert on is not None
     assert gone is not None
     assert (on.state, on.scheduled, on.version) == (DeliveryState.RETRYING, True, kept.version + 1)
     assert (gone.state, gone.reason) == (DeliveryState.CANCELLED, "body_lost")
-    assert {each["message"]: each["not known"].split(":")[0] for each in told} == {
+    assert {each["message"]: each["not known"].split(":")[0] for each in shown} == {
         kept.message_id: "its headers and the message it follows from",
         lost.message_id: "its body, which was in the table",
     }
-    assert {each["project"] for each in told} == {PROJECT}
+    assert {each["project"] for each in shown} == {PROJECT}
     assert kept.queue_uid == QUEUE_UID
 
 
@@ -133,11 +133,11 @@ def test_records_that_cannot_be_read_are_named_and_the_rest_is_put_back(capsys: 
     _, said = rebuild(capsys, code=1)
     # Then what can be read is put back, and each of the others is named
     assert stored(kept.key) is not None
-    for told in (
+    for reported in (
         f"{hour}/a.json.gz: line 2 is not valid JSON (line 1, column 2)",
         f"{hour}/a.json.gz: record 2 has no record_id",
         f"{hour}/b.json.gz: ends too early: only its beginning is read",
         f"{hour}/c.json.gz: is damaged: nothing of it is read",
         "4 in all could not be read",
     ):
-        assert told in said
+        assert reported in said

@@ -272,7 +272,7 @@ def stack(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
-    made: list[Stack] = []
+    created: list[Stack] = []
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation == "DescribeStacks":
@@ -283,33 +283,33 @@ def stack(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
                 "WebhooksTableName": aws.WEBHOOKS_TABLE,
                 "BodiesBucketName": aws.BUCKET,
                 "RecordsBucketName": RECORDS_BUCKET,
-                "VaultKeyArn": made[-1].first,
+                "VaultKeyArn": created[-1].first,
             }
             return {
                 "Stacks": [
                     {
                         "Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in outputs.items()],
                         "Parameters": [
-                            {"ParameterKey": key, "ParameterValue": each} for key, each in made[-1].chosen.items()
+                            {"ParameterKey": key, "ParameterValue": each} for key, each in created[-1].chosen.items()
                         ],
-                        "CreationTime": datetime.now(UTC) - timedelta(days=made[-1].deployed_days_ago),
+                        "CreationTime": datetime.now(UTC) - timedelta(days=created[-1].deployed_days_ago),
                     }
                 ]
             }
         answer = real(client, operation, parameters)
-        if operation == "Scan" and made:
-            made[-1].on_scan()
-        if operation == "HeadObject" and made:
-            made[-1].on_head(parameters["Key"])
-        if operation == "Decrypt" and answer["KeyId"] in made[-1].gone:
+        if operation == "Scan" and created:
+            created[-1].on_scan()
+        if operation == "HeadObject" and created:
+            created[-1].on_head(parameters["Key"])
+        if operation == "Decrypt" and answer["KeyId"] in created[-1].gone:
             raise ClientError({"Error": {"Code": "DisabledException"}}, "Decrypt")
         return answer
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
 
     def make() -> Stack:
-        made.append(Stack(capsys))
-        return made[-1]
+        created.append(Stack(capsys))
+        return created[-1]
 
     with aws.dynamodb():
         yield make

@@ -398,9 +398,9 @@ def test_who_may_assume_it_are_the_operators_that_were_named() -> None:
 
 def test_without_operators_there_is_no_role_and_nothing_else_changes_with_them() -> None:
     without, there = deployed(), deployed(OperatorPrincipals=OPERATORS)
-    made = {"OperatorRole", "OperatorDoctorPolicy"}
-    assert there.keys() - without.keys() == made
-    assert {name: each for name, each in there.items() if name not in made} == without
+    created = {"OperatorRole", "OperatorDoctorPolicy"}
+    assert there.keys() - without.keys() == created
+    assert {name: each for name, each in there.items() if name not in created} == without
     assert source()["Outputs"]["OperatorRoleArn"]["Condition"] == "HasOperators"
 
 
@@ -604,11 +604,11 @@ class Account:
 def iam(account: dict[str, Any], hub: ServedHub, monkeypatch: pytest.MonkeyPatch) -> Account:
     """An account, asked by somebody who is already under the role."""
     monkeypatch.delenv("PUSHHUB_URL")
-    made = Account()
+    created = Account()
     monkeypatch.setattr(
-        botocore.client.BaseClient, "_make_api_call", lambda _, operation, given: made.answer(operation, given)
+        botocore.client.BaseClient, "_make_api_call", lambda _, operation, given: created.answer(operation, given)
     )
-    return made
+    return created
 
 
 def lacking(typed: Typed, code: int = 0) -> dict[str, tuple[str, str]]:
@@ -638,12 +638,12 @@ class Session:
     region_name = "us-east-1"
 
     def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+        self._clients: dict[str, Any] = {}
 
     def client(self, service: str, **_: Any) -> Any:
-        if service not in self._made:
-            self._made[service] = boto3.client(service)  # type: ignore[call-overload]
-        return self._made[service]
+        if service not in self._clients:
+            self._clients[service] = boto3.client(service)  # type: ignore[call-overload]
+        return self._clients[service]
 
 
 def test_the_doctor_says_for_each_command_what_is_missing(iam: Account) -> None:

@@ -89,14 +89,14 @@ def deployment(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         base_url = f"{running.url}/_aws/execute-api/{API}/$default"
         deploy(build, running)
         project_id, token = secrets.token_hex(12), secrets.token_urlsafe(24)
-        made = Deployment(emulator=running, outputs={}, base_url=base_url, project_id=project_id, token=token)
-        (stack,) = made.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
-        made.outputs.update({each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]})
+        created = Deployment(emulator=running, outputs={}, base_url=base_url, project_id=project_id, token=token)
+        (stack,) = created.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
+        created.outputs.update({each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]})
         clock = SystemClock()
-        config = DynamoDBConfigStore(made.client("dynamodb"), made.outputs["ConfigTableName"], clock)
+        config = DynamoDBConfigStore(created.client("dynamodb"), created.outputs["ConfigTableName"], clock)
         config.put_project(Project(project_id=project_id, name="sam", created_at=clock.now()))
         config.put_token(project_id, sha256(token.encode()).hexdigest(), "sam", clock.now())
-        yield made
+        yield created
 
 
 def deploy(build: Path, running: Emulator, *parameters: str, name: str = "template.yaml") -> None:
@@ -111,13 +111,13 @@ def deploy(build: Path, running: Emulator, *parameters: str, name: str = "templa
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
 
 
-def resources_of(made: Deployment, stack: str = STACK) -> set[str]:
+def resources_of(deployment: Deployment, stack: str = STACK) -> set[str]:
     """Logical ids of what is there, nested stacks' too, without the digests in the names of layers and versions."""
     found: set[str] = set()
-    for each in made.client("cloudformation").describe_stack_resources(StackName=stack)["StackResources"]:
+    for each in deployment.client("cloudformation").describe_stack_resources(StackName=stack)["StackResources"]:
         assert each["ResourceStatus"].endswith("_COMPLETE"), each
         if each["ResourceType"] == "AWS::CloudFormation::Stack":
-            found |= resources_of(made, each["PhysicalResourceId"])
+            found |= resources_of(deployment, each["PhysicalResourceId"])
         else:
             found.add(undigested(each["LogicalResourceId"]))
     return found

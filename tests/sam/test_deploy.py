@@ -159,8 +159,8 @@ def test_the_report_job_finds_its_script_and_its_libraries_and_is_started_each_n
     assert job["Command"]["ScriptLocation"].endswith(".py")
     assert script == bundle(tmp_path)[0].read_bytes()
     # And its libraries can be installed without an index by Glue's Python
-    with zipfile.ZipFile(io.BytesIO(libraries)) as made:
-        made.extractall(tmp_path)
+    with zipfile.ZipFile(io.BytesIO(libraries)) as archive:
+        archive.extractall(tmp_path)
     python, *platforms = PLATFORM
     installing = ["--no-index", "--find-links", "wheels", "-r", "wheels/requirements.txt", "--only-binary=:all:"]
     as_glue = ["--python-version", python, *(word for each in platforms for word in ("--platform", each))]

@@ -143,10 +143,10 @@ def test_what_calls_strangers_may_be_in_the_subnets_and_says_from_which_addresse
     # What answers now is the version from before: with GradualDeployment, a change of parameters alone makes no new one
     # (docs/deploy.md). The next release has these.
     control = functions.get_function_configuration(FunctionName=deployment.outputs["ControlFunctionName"])
-    told = control["Environment"]["Variables"]
-    assert told["SOURCE_ADDRESSES"] == PLAIN["SourceAddresses"]
-    assert told["NEXT_SOURCE_ADDRESSES"] == PLAIN["NextSourceAddresses"]
-    assert told["NEXT_SOURCE_ADDRESSES_FROM"] == PLAIN["NextSourceAddressesFrom"]
+    reported = control["Environment"]["Variables"]
+    assert reported["SOURCE_ADDRESSES"] == PLAIN["SourceAddresses"]
+    assert reported["NEXT_SOURCE_ADDRESSES"] == PLAIN["NextSourceAddresses"]
+    assert reported["NEXT_SOURCE_ADDRESSES_FROM"] == PLAIN["NextSourceAddressesFrom"]
 
 
 def test_the_domain_is_the_http_apis_and_both_gateways_have_their_limits(
@@ -279,14 +279,14 @@ class Operator:
 def keys(deployment: Deployment, chosen: dict[str, str]) -> dict[str, dict[str, str]]:
     """Keys of users who may do nothing but find the stack and assume a role that lets them."""
     assert BO in chosen["OperatorPrincipals"]
-    iam, made = deployment.client("iam"), {}
+    iam, created = deployment.client("iam"), {}
     allowed = {"Effect": "Allow", "Action": ["sts:AssumeRole", "cloudformation:DescribeStacks"], "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
     for user in (BO, EVE):
         iam.create_user(UserName=user)
         iam.put_user_policy(UserName=user, PolicyName="finds-the-role", PolicyDocument=policy)
-        made[user] = iam.create_access_key(UserName=user)["AccessKey"]
-    return made
+        created[user] = iam.create_access_key(UserName=user)["AccessKey"]
+    return created
 
 
 @pytest.fixture
@@ -355,8 +355,8 @@ def test_every_command_does_its_work_with_the_rights_of_the_role_alone(
         typed.add(command)
         return bo(*command.split(), *words, codes=codes)
 
-    [made] = types("projects make", "acme")
-    project, token = made["project"], made["token"]
+    [created] = types("projects make", "acme")
+    project, token = created["project"], created["token"]
     types("projects rename", project, "Acme")
     types("projects allow", project, "127.0.0.0/8")
     types("projects quota", project, "50")

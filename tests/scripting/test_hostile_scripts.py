@@ -111,9 +111,9 @@ WRITTEN = {
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
+    created = Sandbox()
+    yield created
+    created.close()
 
 
 def run(sandbox: Sandbox, code: str, language: str = "javascript") -> dict[str, Any]:
@@ -186,26 +186,26 @@ def test_a_syntax_error_says_its_line_in_one_line(sandbox: Sandbox) -> None:
 def test_nothing_of_the_functions_environment_is_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given keys in the environment of the function
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret-key")
-    made = Sandbox()
-    run(made, GOOD)
+    sandbox = Sandbox()
+    run(sandbox, GOOD)
     # Then the process that runs code has none of it, and runs have no descriptors but their own
-    assert b"s3cret" not in Path(f"/proc/{process_of(made)}/environ").read_bytes()
-    made.close()
+    assert b"s3cret" not in Path(f"/proc/{process_of(sandbox)}/environ").read_bytes()
+    sandbox.close()
 
 
 def test_a_process_that_does_not_answer_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a process that has stopped
-    made = Sandbox()
-    run(made, GOOD)
-    first = process_of(made)
+    sandbox = Sandbox()
+    run(sandbox, GOOD)
+    first = process_of(sandbox)
     os.kill(first, 19)
     monkeypatch.setattr(sandboxes, "ANSWER_S", 0.2)
     # When code is run, then the try fails, and the next one has another process
-    assert run(made, GOOD)["error"] == "crash"
+    assert run(sandbox, GOOD)["error"] == "crash"
     monkeypatch.undo()
-    assert "result" in run(made, GOOD)
-    assert process_of(made) != first
-    made.close()
+    assert "result" in run(sandbox, GOOD)
+    assert process_of(sandbox) != first
+    sandbox.close()
 
 
 LOADS = """

@@ -24,9 +24,9 @@ WEBHOOK = {
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
+    created = Sandbox()
+    yield created
+    created.close()
 
 
 def run(sandbox: Sandbox, code: str, language: str = "javascript", **given: Any) -> dict[str, Any]:

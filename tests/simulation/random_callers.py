@@ -161,10 +161,10 @@ class Hosts(dict[str, Endpoint]):
         moods = [(0, HOSTS.get(name, Mood.WELL))]
         if Random(f"{self._account.seed}/{name}").random() < 0.5:
             moods.append((SET_UP + HOUR, Mood.WELL))
-        made = self[name] = Endpoint(self._account, name, moods)
-        made.answers = self._heard
-        made.later = lambda seen: None
-        return made
+        endpoint = self[name] = Endpoint(self._account, name, moods)
+        endpoint.answers = self._heard
+        endpoint.later = lambda seen: None
+        return endpoint
 
 
 @dataclass
@@ -663,15 +663,15 @@ class RandomCallers:
             short: [kept for each in self.account.dynamodb.tables[name].everything() if (kept := keys_of(each))]
             for short, name in TABLES.items()
         }
-        told = {
+        reported = {
             "now": iso_time(self.account.now_ms()),
             "tables": tables,
-            "answered": self._told(),
+            "answered": self._answers(),
             "faults": self.faults,
         }
-        (folder / "tables.json").write_text(json.dumps({**told, "faults": self.faults}))
+        (folder / "tables.json").write_text(json.dumps({**reported, "faults": self.faults}))
 
-    def _told(self) -> dict[str, dict[str, int]]:
+    def _answers(self) -> dict[str, dict[str, int]]:
         return {
             each.name: {str(status): count for (name, status), count in self.answered.items() if name == each.name}
             for each in self._routes

@@ -70,9 +70,9 @@ def delivered(chained: Sequence[str]) -> tuple[Account, FailsUntil]:
     """Post a message that arrives with its twentieth try, each 70 s after the one before; only these functions may run
     in chains.
     """
-    made = stack()
-    functions = tuple(replace(each, chains=each.name in chained) for each in made.functions)
-    account = Account("chains", replace(made, functions=functions), Weather((), "chains"))
+    created = stack()
+    functions = tuple(replace(each, chains=each.name in chained) for each in created.functions)
+    account = Account("chains", replace(created, functions=functions), Weather((), "chains"))
     endpoint: Any = FailsUntil(account, TRIES)
     account.endpoints.known["shop.example"] = endpoint
     shop = {"name": "shop", "url": "https://shop.example/in"}
@@ -157,8 +157,8 @@ def test_each_function_that_may_follow_from_itself_is_allowed_to(name: str) -> N
 
 def test_functions_are_told_the_queues_that_the_template_joins() -> None:
     # Given the stack, when its wake reads which queues it looks at, then each is a queue of the stack
-    made = stack()
-    [wake] = [each for each in made.functions if each.name == "wake"]
+    created = stack()
+    [wake] = [each for each in created.functions if each.name == "wake"]
     urls = wake.environ["SET_ASIDE_QUEUES"].split(",")
     assert len(urls) > 1
-    assert {url.rpartition("/")[2] for url in urls} <= {each.name for each in made.queues}
+    assert {url.rpartition("/")[2] for url in urls} <= {each.name for each in created.queues}

@@ -44,12 +44,12 @@ def of_queues() -> list[tuple[tuple[Any, ...], int]]:
 
 def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
     """The template with another value at a place of its resources."""
-    made = deepcopy(template())
-    place = made["Resources"]
+    created = deepcopy(template())
+    place = created["Resources"]
     for each in path[:-1]:
         place = place[each]
     place[path[-1]] = value
-    return made
+    return created
 
 
 def test_what_is_deployed_is_as_promised() -> None:

@@ -129,9 +129,9 @@ def test_an_outage_is_delivered_whole_and_its_retries_do_not_each_read_their_que
     assert reads.total < 300
     assert reads.most < 100
     # And the report tells of the most that came to a key
-    told = "\n".join(report(outage, watch, account, back_at))
-    assert f"units written, ScheduleTable: {schedule.total:.0f}" in told
-    assert f"at most {schedule.most:.0f} in a second to {schedule.key}" in told
+    reported = "\n".join(report(outage, watch, account, back_at))
+    assert f"units written, ScheduleTable: {schedule.total:.0f}" in reported
+    assert f"at most {schedule.most:.0f} in a second to {schedule.key}" in reported
 
 
 def test_an_outage_that_hits_hot_keys_is_delivered_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

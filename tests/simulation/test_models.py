@@ -50,8 +50,8 @@ def clock() -> FakeClock:
 
 
 def queue(clock: FakeClock, chances: Chances | None = None, most: int = 120_000, **settings: object) -> Queue:
-    made = QueueSettings("q", **settings)  # type: ignore[arg-type]
-    return Queue(made, now_ms=clock.now, random=Random(1), chances=chances or Chances(), most_in_flight=most)
+    created = QueueSettings("q", **settings)  # type: ignore[arg-type]
+    return Queue(created, now_ms=clock.now, random=Random(1), chances=chances or Chances(), most_in_flight=most)
 
 
 def test_a_message_is_hidden_for_twelve_hours_at_most(clock: FakeClock) -> None:

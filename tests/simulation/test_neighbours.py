@@ -17,10 +17,10 @@ own.
 @pytest.mark.parametrize("endpoints", [1, 50])
 def test_a_neighbour_whose_endpoints_hang_takes_nobodys_runs(endpoints: int) -> None:
     # Given four concurrent runs, and a thousand messages for endpoints that accept every request and answer none
-    made = run(endpoints, hangs=True, messages=1_000, seconds=30, runs=4)
+    result = run(endpoints, hangs=True, messages=1_000, seconds=30, runs=4)
     # Then another project's messages are all delivered, without delay
-    assert made.lost == 0
-    assert len(made.latencies) == 100
-    assert max(made.latencies) < MOST_MS
+    assert result.lost == 0
+    assert len(result.latencies) == 100
+    assert max(result.latencies) < MOST_MS
     # And the hanging ones were tried, each now and then
-    assert endpoints <= made.tries < 500
+    assert endpoints <= result.tries < 500

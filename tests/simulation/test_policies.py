@@ -27,11 +27,11 @@ LATER = OPEN_AT + UNDER_WAY + SECOND
 
 def endpoint(*asked: Asked) -> Endpoint:
     account: Any = SimpleNamespace(seed="x")
-    made = Endpoint(account, "e", [])
+    created = Endpoint(account, "e", [])
     for each in asked:
-        made.log.append(each)
-        made.about_message[each.message_id].append(each)
-    return made
+        created.log.append(each)
+        created.about_message[each.message_id].append(each)
+    return created
 
 
 def request(at: int, message_id: str = "1", *, lasts: int = SECOND, **more: Any) -> Asked:
@@ -44,9 +44,9 @@ def opened() -> Health:
 
 
 def truth(*healths: tuple[int, Health], let_go: tuple[int, ...] = ()) -> Any:
-    told: Any = Truth.__new__(Truth)
-    told.circuits, told.let_go, told.deliveries = {"s": [*healths]}, {"s": [*let_go]}, {}
-    return told
+    reported: Any = Truth.__new__(Truth)
+    reported.circuits, reported.let_go, reported.deliveries = {"s": [*healths]}, {"s": [*let_go]}, {}
+    return reported
 
 
 def rules(violations: Any) -> list[str]:
@@ -69,14 +69,14 @@ def test_a_request_while_the_circuit_is_open_needs_a_probe_that_was_taken() -> N
 
 def test_who_asks_for_a_try_by_hand_knows_about_the_circuit() -> None:
     # Given an open circuit, and a request whose sender had read that a person wants a try
-    told = truth((OPEN_AT, opened()))
+    reported = truth((OPEN_AT, opened()))
     asked = request(LATER + SECOND)
     by_hand = Written(LATER, "retrying", settled=False, due_at=0, tries=1, attempts=1, version=2, asked=True)
-    told.deliveries["1", "s"] = [by_hand]
+    reported.deliveries["1", "s"] = [by_hand]
     # Then it is excused, and one that began when that try was done is not
-    assert rules(left_alone(told, endpoint(asked), "s", 0)) == []
-    told.deliveries["1", "s"].append(replace(by_hand, at=LATER + 1, asked=False, attempts=2, version=3))
-    assert rules(left_alone(told, endpoint(asked), "s", 0)) == ["asked while its circuit was open"]
+    assert rules(left_alone(reported, endpoint(asked), "s", 0)) == []
+    reported.deliveries["1", "s"].append(replace(by_hand, at=LATER + 1, asked=False, attempts=2, version=3))
+    assert rules(left_alone(reported, endpoint(asked), "s", 0)) == ["asked while its circuit was open"]
 
 
 def test_a_probe_that_is_not_due_is_one_too_many() -> None:
@@ -114,22 +114,22 @@ def message(number: int, before: str | None) -> Message:
 def test_a_message_is_first_asked_about_when_the_one_before_it_has_ended() -> None:
     # Given two messages of one key, the first of which ended at ten seconds
     ended = 10 * SECOND
-    told: Any = SimpleNamespace(
+    reported: Any = SimpleNamespace(
         settled_at=lambda *_: ended, accepted={("u", "1"): SimpleNamespace(gone_at=None)}, deliveries={}
     )
     both = [message(1, None), message(2, "1")]
     # Then the second may be requested after that, not before; and no place may be skipped
-    assert rules(in_order(told, both, {("2", "s"): [request(ended + 1, "2")]})) == []
-    assert rules(in_order(told, both, {("2", "s"): [request(ended - 1, "2")]})) == ["out of order"]
-    assert rules(in_order(told, both[1:], {})) == ["a place left out"]
+    assert rules(in_order(reported, both, {("2", "s"): [request(ended + 1, "2")]})) == []
+    assert rules(in_order(reported, both, {("2", "s"): [request(ended - 1, "2")]})) == ["out of order"]
+    assert rules(in_order(reported, both[1:], {})) == ["a place left out"]
     # And a manual try may come before; an automatic one after it may not
     by_hand = Written(1, "pending", settled=False, due_at=0, tries=0, attempts=0, version=1, asked=True)
     tried = replace(by_hand, at=2, tries=1, attempts=2, version=3, asked=False)
     early = {("2", "s"): [request(1, "2"), request(2, "2")]}
-    told.deliveries["2", "s"] = [by_hand]
-    assert rules(in_order(told, both, early)) == []
-    told.deliveries["2", "s"].append(tried)
-    assert rules(in_order(told, both, early)) == ["out of order"]
+    reported.deliveries["2", "s"] = [by_hand]
+    assert rules(in_order(reported, both, early)) == []
+    reported.deliveries["2", "s"].append(tried)
+    assert rules(in_order(reported, both, early)) == ["out of order"]
 
 
 def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:
@@ -151,6 +151,6 @@ def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:
     for body in bodies:
         account.sweeps[0](body)
     # Then one of them is reported
-    [told] = lost.violations()
-    assert isinstance(told, Violation)
-    assert (lost.swept, told.rule, told.about) == (4, "lost without a reason", keys[3].message_id)
+    [reported] = lost.violations()
+    assert isinstance(reported, Violation)
+    assert (lost.swept, reported.rule, reported.about) == (4, "lost without a reason", keys[3].message_id)

@@ -105,9 +105,9 @@ def test_a_position_is_that_of_what_has_arrived() -> None:
 def receiver(form: Form, *troubles: tuple[int, Trouble], fifo: bool = False) -> Iterator[Receiver]:
     account = Account("receiver", stack(), Weather((), "calm"))
     with account.installed():
-        made = Receiver(account, account.sts, "queue.example", form, troubles, role=ROLE, fifo=fifo)
-        made.external_id = "own"
-        yield made
+        created = Receiver(account, account.sts, "queue.example", form, troubles, role=ROLE, fifo=fifo)
+        created.external_id = "own"
+        yield created
 
 
 def asked(to: Receiver, *markers: str, key_id: str = "", once: str = "") -> tuple[int, Any]:

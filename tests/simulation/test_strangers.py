@@ -61,12 +61,12 @@ def changed(text: str, number: int) -> tuple[str, str]:
 
 def test_each_operator_changes_what_it_says() -> None:
     # When every change of a text is made, each in the text as it was
-    made = [changed(TEXT, number) for number in range(len(places(ast.parse(TEXT))))]
+    created = [changed(TEXT, number) for number in range(len(places(ast.parse(TEXT))))]
     # Then each of the operators was there, and nothing was done to log lines and types
-    assert sorted(operator for operator, _ in made) == sorted(operator for operator, _ in CHANGED)
-    lines = {(operator, line.strip()) for operator, text in made for line in text.splitlines()}
+    assert sorted(operator for operator, _ in created) == sorted(operator for operator, _ in CHANGED)
+    lines = {(operator, line.strip()) for operator, text in created for line in text.splitlines()}
     assert set(CHANGED) <= lines
-    assert all("logger.info('taken %s', 1)" in text for _, text in made)
+    assert all("logger.info('taken %s', 1)" in text for _, text in created)
 
 
 @settings(max_examples=25)
@@ -89,9 +89,9 @@ PLANS = [{"world": "gates", "seed": 1, "hours": 0.1, "talk": False}]
 
 
 def run(**what: Any) -> dict[str, Any]:
-    made = python("-m", "simulation.strangers", "--run", json.dumps(what))
-    assert made.returncode == 0, made.stderr
-    answer: dict[str, Any] = json.loads(made.stdout)
+    finished = python("-m", "simulation.strangers", "--run", json.dumps(what))
+    assert finished.returncode == 0, finished.stderr
+    answer: dict[str, Any] = json.loads(finished.stdout)
     return answer
 
 
@@ -120,9 +120,9 @@ def test_a_run_notices_a_change_and_knows_what_it_reaches(calm: dict[str, Any], 
     ]
     assert (change.module, change.line) in reached
     # Then promises are broken
-    told = forks.run({"plans": PLANS, "module": change.module, "number": change.number})
-    assert told is not None
-    assert json.loads(told[1])["rules"] != [], told
+    reported = forks.run({"plans": PLANS, "module": change.module, "number": change.number})
+    assert reported is not None
+    assert json.loads(reported[1])["rules"] != [], reported
 
 
 def test_a_change_without_any_effect_is_known_by_its_digest(calm: dict[str, Any], forks: Forks) -> None:
@@ -152,9 +152,9 @@ def test_the_command_draws_from_any_package_and_says_which_suite_noticed(
     arguments = ["--of", "pushhub.base.nesting", "--suites", "tests", "--most", "2", "--seed", "5", "--processes", "1"]
     main(arguments)
     # Then each is named, with the test that noticed it
-    told = [line.split() for line in capsys.readouterr().out.splitlines() if "pushhub.base.nesting#" in line]
-    assert len(told) == 2
-    noticed = [line for line in told if line[0] == "tests"]
+    shown = [line.split() for line in capsys.readouterr().out.splitlines() if "pushhub.base.nesting#" in line]
+    assert len(shown) == 2
+    noticed = [line for line in shown if line[0] == "tests"]
     assert noticed
     assert all("tests/base/" in line[-1] for line in noticed)
     # And where no test reaches a change, none is named

@@ -32,11 +32,11 @@ def test_runs_are_added_up_by_world_and_states_that_were_never_reached_are_named
     ]
     assert totals.figures["most in flight PushQueue"] == 7
     # And the totals list the states that were reached, and those that never were
-    [told] = [each for each in lines if "reached" in each]
-    assert "5 faults" in told
-    assert "2 of 10 states of deliveries (never retrying, reserved, polling, held, acknowledged" in told
-    assert "by 2 steps" in told
-    assert "2 of 4 states of circuits (never ramping, paused) by 1 steps" in told
+    [reported] = [each for each in lines if "reached" in each]
+    assert "5 faults" in reported
+    assert "2 of 10 states of deliveries (never retrying, reserved, polling, held, acknowledged" in reported
+    assert "by 2 steps" in reported
+    assert "2 of 4 states of circuits (never ramping, paused) by 1 steps" in reported
 
 
 def test_without_a_broken_promise_all_are_kept() -> None:

@@ -40,23 +40,23 @@ def account_in(kind: Kind, where: str = "") -> Account:
 def environment(kind: Kind, where: str) -> Environment:
     """An environment of ingest in a storm that strikes each call."""
     account = account_in(kind, where)
-    made = Environment(account, account.functions["ingest"].settings, 1)
-    made.lineage = {}
-    return made
+    created = Environment(account, account.functions["ingest"].settings, 1)
+    created.lineage = {}
+    return created
 
 
-def outcome(made: Environment, service: str, operation: str, **parameters: Any) -> list[object]:
+def outcome(environment: Environment, service: str, operation: str, **parameters: Any) -> list[object]:
     """What a call answers, or raises; filled while the account's time passes."""
     found: list[object] = []
 
     def call() -> None:
-        real = getattr(made.account.services[service], operation)
+        real = getattr(environment.account.services[service], operation)
         try:
-            found.append(made.call(service, operation, real, parameters))
+            found.append(environment.call(service, operation, real, parameters))
         except (ClientError, ReadTimeoutError) as error:
             found.append(error)
 
-    made.account.scheduler.spawn(call)
+    environment.account.scheduler.spawn(call)
     return found
 
 
@@ -64,9 +64,9 @@ ITEM = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 
 
 def test_a_late_call_takes_effect_after_its_caller_has_given_up() -> None:
-    made = environment(Kind.LATE, "dynamodb")
-    account = made.account
-    found = outcome(made, "dynamodb", "put_item", TableName="HubTable", Item=ITEM)
+    created = environment(Kind.LATE, "dynamodb")
+    account = created.account
+    found = outcome(created, "dynamodb", "put_item", TableName="HubTable", Item=ITEM)
     table = account.dynamodb.tables["HubTable"]
     # When its caller has given up
     while not found:
@@ -81,24 +81,24 @@ def test_a_late_call_takes_effect_after_its_caller_has_given_up() -> None:
 
 @pytest.mark.parametrize(("service", "down"), [("dynamodb", True), ("sqs", False)])
 def test_a_service_that_is_down_answers_nobody(service: str, down: bool) -> None:
-    made = environment(Kind.OUTAGE, "dynamodb")
+    created = environment(Kind.OUTAGE, "dynamodb")
     request: dict[str, Any] = {"TableName": "HubTable", "Key": ITEM}
     if service == "sqs":
         request = {"QueueUrl": "https://sqs/PushQueue", "Entries": []}
-    found = outcome(made, service, "get_item" if service == "dynamodb" else "delete_message_batch", **request)
-    made.account.scheduler.run(SECOND)
+    found = outcome(created, service, "get_item" if service == "dynamodb" else "delete_message_batch", **request)
+    created.account.scheduler.run(SECOND)
     assert isinstance(found[0], ClientError) == down
 
 
 def test_a_slow_transaction_ends_once_or_never_and_leaves_nothing_held() -> None:
     # Given transactions in a storm of conflicts
-    made = environment(Kind.CONFLICT, "dynamodb")
-    account = made.account
+    created = environment(Kind.CONFLICT, "dynamodb")
+    account = created.account
     outcomes = []
     for number in range(60):
         put = {"Put": {"TableName": "HubTable", "Item": {**ITEM, "sk": {"S": f"{number}"}}}}
         outcomes.append(
-            outcome(made, "dynamodb", "transact_write_items", TransactItems=[put], ClientRequestToken=f"{number}")
+            outcome(created, "dynamodb", "transact_write_items", TransactItems=[put], ClientRequestToken=f"{number}")
         )
     account.scheduler.run(60 * SECOND)
     # Then some were cancelled, some were refused although they took effect, and most were made
@@ -161,12 +161,12 @@ def test_a_client_that_vanished_leaves_its_connection_half_open_until_it_has_bee
 
 
 def test_a_shard_splits_as_a_record_is_written_a_few_times_one_after_another() -> None:
-    made = environment(Kind.SPLIT, "")
-    put = partial(made.account.dynamodb.put_item, TableName="MessagesTable")
+    created = environment(Kind.SPLIT, "")
+    put = partial(created.account.dynamodb.put_item, TableName="MessagesTable")
     for number in range(200):
         put(Item={**ITEM, "sk": {"S": f"{number}"}, "kind": {"S": "message"}})
     # Then each shard was split until the last that followed it was not
-    assert made.account.weather.struck[Kind.SPLIT] == MOST_SPLITS
+    assert created.account.weather.struck[Kind.SPLIT] == MOST_SPLITS
 
 
 @pytest.mark.parametrize("first", [1, 8, 2026112300])

@@ -21,7 +21,7 @@ SOME = 4
 PUSHES = "small pushes"
 
 
-def made(scene: Scene) -> list[tuple[str, str]]:
+def calls_of(scene: Scene) -> list[tuple[str, str]]:
     """The numbered calls, by environment and operation."""
     assert scene.account.chosen is not None
     return [(each.environment, each.operation) for each in scene.account.chosen.calls]
@@ -86,7 +86,7 @@ def test_an_environment_that_dies_after_a_call_makes_no_other() -> None:
     struck = windows.calls(PUSHES)[number]
     with played(windows.plan(PUSHES, Strike(number, Wrong.DIES_AFTER))) as scene:
         # Then that environment makes no further call, and another one does its work
-        after = [name for name, _ in made(scene)[number + 1 :]]
+        after = [name for name, _ in calls_of(scene)[number + 1 :]]
         assert struck.environment not in after
         assert any(name.startswith(struck.environment.partition("-")[0]) for name in after)
         assert scene.account.weather.struck["crash"] == 1
@@ -99,7 +99,7 @@ def test_a_call_waits_until_so_many_calls_of_others_were_made() -> None:
     counts = {}
     for others in (0, 3, ALL):
         with played(windows.plan(PUSHES, Strike(number, None, others) if others else None)) as scene:
-            calls = made(scene)
+            calls = calls_of(scene)
             following = next(place for place in range(number + 1, len(calls)) if calls[place][0] == own)
             counts[others] = following - number - 1
     # Then so many come first

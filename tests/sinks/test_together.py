@@ -18,17 +18,17 @@ class Calls:
     """A service that answers when it is told to.
 
     Attributes:
-        made: What each call sent.
+        batches: What each call sent.
     """
 
     def __init__(self) -> None:
-        self.made: list[list[Any]] = []
+        self.batches: list[list[Any]] = []
         self.under_way = threading.Semaphore(0)
         self.go_on = threading.Semaphore(0)
         self.fails: Exception | None = None
 
     def __call__(self, items: Sequence[Any]) -> list[Any]:
-        self.made.append(list(items))
+        self.batches.append(list(items))
         self.under_way.release()
         assert self.go_on.acquire(timeout=30)
         if self.fails is not None:
@@ -66,7 +66,7 @@ def test_one_alone_is_sent_at_once() -> None:
     calls = Calls()
     calls.go_on.release()
     assert Senders(calls).send(1).result(90) == "sent 1"
-    assert calls.made == [[1]]
+    assert calls.batches == [[1]]
 
 
 def test_those_that_come_while_a_call_is_under_way_are_the_next_one_ten_at_most() -> None:
@@ -79,7 +79,7 @@ def test_those_that_come_while_a_call_is_under_way_are_the_next_one_ten_at_most(
         calls.go_on.release()
     # Then there were ten in a call, in the order in which they came, and each knows what became of it
     assert [each.result(90) for each in sending] == [f"sent {number}" for number in range(25)]
-    assert calls.made == [[0], [*range(1, 11)], [*range(11, 21)], [*range(21, 25)]]
+    assert calls.batches == [[0], [*range(1, 11)], [*range(11, 21)], [*range(21, 25)]]
     # And nothing is left of it
     assert senders.together._lanes == {}
 
@@ -91,7 +91,7 @@ def test_a_call_is_no_larger_than_the_service_takes() -> None:
     for _ in range(5):
         calls.go_on.release()
     assert [each.result(90) for each in sending] == [f"sent {number}" for number in range(6)]
-    assert calls.made == [[0], [1, 2], [3], [4], [5]]
+    assert calls.batches == [[0], [1, 2], [3], [4], [5]]
 
 
 def test_destinations_do_not_wait_for_each_other() -> None:
@@ -133,4 +133,4 @@ def test_who_waits_too_long_is_told_and_is_not_sent() -> None:
     for _ in range(2):
         calls.go_on.release()
     assert (first.result(90), last.result(90)) == ("sent 1", "sent 3")
-    assert calls.made == [[1], [3]]
+    assert calls.batches == [[1], [3]]

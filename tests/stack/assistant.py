@@ -25,7 +25,7 @@ async def talk(given: dict[str, Any]) -> dict[str, Any]:
         transport = streamable_http_client(given["url"], http_client=http)
         async with Client(transport, mode=given["mode"], read_timeout_seconds=60) as client:
             listed = await client.list_tools()
-            told = [await called(client, tool, arguments) for tool, arguments in given["calls"]]
+            reported = [await called(client, tool, arguments) for tool, arguments in given["calls"]]
             return {
                 "revision": client.protocol_version,
                 "server": client.server_info.name,
@@ -34,7 +34,7 @@ async def talk(given: dict[str, Any]) -> dict[str, Any]:
                     each.name: [each.annotations.read_only_hint, each.annotations.destructive_hint]
                     for each in listed.tools
                 },
-                "calls": told,
+                "calls": reported,
             }
 
 

@@ -34,7 +34,7 @@ def node_packages(name: str) -> Path:
     if not stamp.is_file() or stamp.read_text() != digest:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)
-        made = subprocess.run(
+        finished = subprocess.run(
             [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"],
             cwd=folder,
             check=False,
@@ -42,6 +42,6 @@ def node_packages(name: str) -> Path:
             text=True,
             timeout=SECONDS,
         )
-        assert made.returncode == 0, made.stdout + made.stderr
+        assert finished.returncode == 0, finished.stdout + finished.stderr
         stamp.write_text(digest)
     return folder

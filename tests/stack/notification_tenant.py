@@ -72,8 +72,8 @@ class Tenant:
     def subscribe(self, topic: str = TOPIC, **more: Any) -> dict[str, Any]:
         answer = self.call("POST", "/subscriptions", {"context": "tenant", "subscription": topic} | more)
         assert answer.status_code == 201, answer.text
-        made: dict[str, Any] = answer.json()
-        return made
+        created: dict[str, Any] = answer.json()
+        return created
 
     def publish(self, *numbers: int, source: str = "111", api: str = "events", **more: Any) -> list[str]:
         ids: list[str] = []

@@ -27,12 +27,12 @@ class Ran:
     Attributes:
         code: Its exit code.
         printed: What it printed.
-        told: What it said about that.
+        errors: What it said about that.
     """
 
     code: int
     printed: str
-    told: str
+    errors: str
 
 
 def environment_of(stack: RunningStack) -> dict[str, str]:
@@ -43,14 +43,14 @@ def environment_of(stack: RunningStack) -> dict[str, str]:
 
 def ran(stack: RunningStack, *words: str) -> Ran:
     """Run a command, however it ends."""
-    printed, told = io.StringIO(), io.StringIO()
-    with patch.dict(os.environ, environment_of(stack)), redirect_stdout(printed), redirect_stderr(told):
+    printed, reported = io.StringIO(), io.StringIO()
+    with patch.dict(os.environ, environment_of(stack)), redirect_stdout(printed), redirect_stderr(reported):
         code = run([*words])
-    return Ran(code, printed.getvalue(), told.getvalue())
+    return Ran(code, printed.getvalue(), reported.getvalue())
 
 
 def pushhub(stack: RunningStack, *words: str) -> Any:
     """Run a command that succeeds; what it says."""
     done = ran(stack, "--json", *words)
-    assert done.code == 0, done.told
+    assert done.code == 0, done.errors
     return json.loads(done.printed)

@@ -58,8 +58,8 @@ class ProjectClient:
     @classmethod
     def another(cls, stack: RunningStack) -> ProjectClient:
         """A new project."""
-        made = stack.make_project()
-        return cls(base_url=stack.base_url, project_id=made.project_id, token=made.token)
+        project = stack.make_project()
+        return cls(base_url=stack.base_url, project_id=project.project_id, token=project.token)
 
     def url(self, path: str = "") -> str:
         """The URL of a path below the project."""
@@ -92,8 +92,8 @@ class ProjectClient:
 
     def make_queue(self, queue: str, **settings: object) -> dict[str, Any]:
         """Create a queue; returns its info."""
-        made: dict[str, Any] = self.take("PUT", f"/queues/{quote(queue, safe='')}", {"queue": settings})["queue"]
-        return made
+        created: dict[str, Any] = self.take("PUT", f"/queues/{quote(queue, safe='')}", {"queue": settings})["queue"]
+        return created
 
     def make_push(
         self,

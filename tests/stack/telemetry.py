@@ -36,7 +36,7 @@ tracer = provider.get_tracer("judge")
 
 Span = tuple[str, str, str, str, str, int]
 collected: list[Span] = []
-told = {"attempts": 0, "exports": 0}
+counts = {"attempts": 0, "exports": 0}
 lock, complete = threading.Lock(), threading.Event()
 
 
@@ -76,16 +76,16 @@ class Handler(BaseHTTPRequestHandler):
     def _received(self) -> int:
         context = propagate.extract({name.lower(): value for name, value in self.headers.items()})
         with lock, tracer.start_as_current_span("receive", context=context, kind=SpanKind.SERVER):
-            status = ANSWERS[min(told["attempts"], len(ANSWERS) - 1)]
-            told["attempts"] += 1
+            status = ANSWERS[min(counts["attempts"], len(ANSWERS) - 1)]
+            counts["attempts"] += 1
         return status
 
     def _collected(self, body: bytes) -> int:
         assert self.headers["Content-Type"] == "application/json"
         assert self.headers["x-key"] == "s3cret"
         with lock:
-            told["exports"] += 1
-            if told["exports"] == 1:
+            counts["exports"] += 1
+            if counts["exports"] == 1:
                 return FIRST_OF_COLLECTOR
             collected.extend(parsed(gzip.decompress(body)))
             if len(collected) >= 2 * len(ANSWERS):

@@ -112,7 +112,7 @@ def writing(scene: Scene) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def told(scene: Scene) -> Mapping[tuple[str, str], Any]:
+def talks(scene: Scene) -> Mapping[tuple[str, str], Any]:
     """What the client was told in each talk; starting it takes longer than all of them."""
     of_portal = [("why_failed", {"endpoint": scene.endpoint}), ("list_applications", {})]
     talks = {("portal", "auto"): scene.talk("auto", of_portal, token=scene.portal)}
@@ -124,10 +124,10 @@ def told(scene: Scene) -> Mapping[tuple[str, str], Any]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_project_reads_by_default_and_each_tool_answers(
-    scene: Scene, told: Mapping[tuple[str, str], Any], mode: str
+    scene: Scene, talks: Mapping[tuple[str, str], Any], mode: str
 ) -> None:
     # When the client calls each tool
-    read = told["reads", mode]
+    read = talks["reads", mode]
     assert "error" not in read, read
     # Then it finds the tools that read, and none that sends
     assert set(read["tools"]) == READING
@@ -161,16 +161,16 @@ def test_a_project_reads_by_default_and_each_tool_answers(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_who_asks_for_writes_may_send_again(told: Mapping[tuple[str, str], Any], mode: str) -> None:
-    wrote = told["writes", mode]
+def test_who_asks_for_writes_may_send_again(talks: Mapping[tuple[str, str], Any], mode: str) -> None:
+    wrote = talks["writes", mode]
     assert "error" not in wrote, wrote
     assert set(wrote["tools"]) == READING | WRITING
     assert {name for name, (reads, _) in wrote["tools"].items() if not reads} == WRITING
     assert [each["failed"] for each in wrote["calls"]] == [False, False]
 
 
-def test_a_portals_token_sees_its_application_and_nothing_else(told: Mapping[tuple[str, str], Any]) -> None:
-    seen = told["portal", "auto"]
+def test_a_portals_token_sees_its_application_and_nothing_else(talks: Mapping[tuple[str, str], Any]) -> None:
+    seen = talks["portal", "auto"]
     assert "error" not in seen, seen
     assert set(seen["tools"]) == OF_PORTALS
     assert seen["calls"][0]["failed"] is False
@@ -178,5 +178,5 @@ def test_a_portals_token_sees_its_application_and_nothing_else(told: Mapping[tup
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_wrong_token_gets_no_further(told: Mapping[tuple[str, str], Any], mode: str) -> None:
-    assert set(told["stranger", mode]) == {"error"}
+def test_a_wrong_token_gets_no_further(talks: Mapping[tuple[str, str], Any], mode: str) -> None:
+    assert set(talks["stranger", mode]) == {"error"}

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.stack
 
 def test_an_operator_makes_a_project_and_takes_its_token_back(stack: RunningStack) -> None:
     # Given a project created by an operator, with a working token
-    [made] = pushhub(stack, "projects", "make", "operated")
-    url = f"{stack.base_url}/3/projects/{made['project']}/queues/first"
-    headers = {"Authorization": f"OAuth {made['token']}"}
+    [project] = pushhub(stack, "projects", "make", "operated")
+    url = f"{stack.base_url}/3/projects/{project['project']}/queues/first"
+    headers = {"Authorization": f"OAuth {project['token']}"}
     assert requests.put(url, json={"queue": {}}, headers=headers, timeout=30).ok
     # When the token is rotated without an overlap
-    [token] = pushhub(stack, "tokens", "list", made["project"])
-    [new] = pushhub(stack, "tokens", "rotate", made["project"], token["token_id"], "--overlap", "0s")
+    [token] = pushhub(stack, "tokens", "list", project["project"])
+    [new] = pushhub(stack, "tokens", "rotate", project["project"], token["token_id"], "--overlap", "0s")
     # Then the new one works at once
     renewed = {"Authorization": f"OAuth {new['token']}"}
     assert requests.get(url, headers=renewed, timeout=30).status_code == 200
@@ -35,14 +35,14 @@ def test_an_operator_makes_a_project_and_takes_its_token_back(stack: RunningStac
 def test_a_listener_that_is_killed_among_five_hundred_goes_on_after_what_it_acknowledged(stack: RunningStack) -> None:
     # Given 500 notifications for a subscriber that has connected once, and a listener that is killed while it forwards
     # them
-    made = stack.make_project("listened")
+    project = stack.make_project("listened")
     environment = {
         **os.environ,
         "PUSHHUB_URL": stack.base_url,
-        "PUSHHUB_PROJECT": made.project_id,
-        "PUSHHUB_TOKEN": made.token,
+        "PUSHHUB_PROJECT": project.project_id,
+        "PUSHHUB_TOKEN": project.token,
     }
-    headers = {"Authorization": f"Bearer {made.token}"}
+    headers = {"Authorization": f"Bearer {project.token}"}
     rule = {"context": "tenant", "subscription": "all"}
     assert requests.post(f"{stack.base_url}/notification2/subscriptions", json=rule, headers=headers, timeout=30).ok
     with receiver() as program:
@@ -119,7 +119,7 @@ def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
 def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: RunningStack) -> None:
     # Given the stack as CloudFormation describes it, and a project's token
     described = stack.description
-    made = stack.make_project("examined")
+    project = stack.make_project("examined")
     environment = {
         **os.environ,
         "AWS_ENDPOINT_URL": described.aws_endpoint_url,
@@ -127,8 +127,8 @@ def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: 
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "PUSHHUB_URL": stack.base_url,
-        "PUSHHUB_PROJECT": made.project_id,
-        "PUSHHUB_TOKEN": made.token,
+        "PUSHHUB_PROJECT": project.project_id,
+        "PUSHHUB_TOKEN": project.token,
     }
     # When it is examined
     command = [sys.executable, "-m", "cli", "--json", "--stack", "pushhub", "deploy", "doctor"]
@@ -136,12 +136,12 @@ def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: 
     found = {each["check"]: each for each in json.loads(run.stdout)}
     # Then every check was possible, a message made the round trip, and what is not set up here is listed: the report's
     # script, an address for alarms, rights of the root user (which the emulator takes the caller for)
-    told = {name: each["says"] for name, each in found.items() if each["state"] != "ok"}
+    reported = {name: each["says"] for name, each in found.items() if each["state"] != "ok"}
     # (other tests of this stack may have left something in a dead-letter queue; the emulator has no Service Quotas)
-    assert set(told) - {"dead letters", "quotas"} == {"alarm mail", "report job", "rights"}, found
+    assert set(reported) - {"dead letters", "quotas"} == {"alarm mail", "report job", "rights"}, found
     assert found["rights"]["state"] == "skipped"
-    assert "root user" in told["rights"]
-    assert "make report-upload" in told["report job"]
+    assert "root user" in reported["rights"]
+    assert "make report-upload" in reported["report job"]
     assert {"credentials", "concurrency", "api requests", "table writes", "functions", "alarms", "a message"} < set(
         found
     )

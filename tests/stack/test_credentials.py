@@ -109,8 +109,8 @@ class Tenant:
             "messages": ["order:new"],
             "parameters": [by_name["id"], by_type["id"]],
         }
-        made = self.call(f"{store}/mappings", {"mapping": mapping})
-        self.call(f"{store}/mappings/{made['id']}", {"mapping": {**made, "name": "acme.other"}}, method="PUT")
+        created = self.call(f"{store}/mappings", {"mapping": mapping})
+        self.call(f"{store}/mappings/{created['id']}", {"mapping": {**created, "name": "acme.other"}}, method="PUT")
         integration = {"name": "shop", "url": recorder.endpoint().url, "category": "custom"}
         token = self._secret("integration token")
         registered = self.call(f"{store}/integrations", {"integration": {**integration, "token": token}})
@@ -128,9 +128,9 @@ class Tenant:
                 "X-Own": self._secret("plain header of an endpoint"),
             },
         }
-        made = self.call(f"/api/v1/app/{self.app}/endpoint", endpoint)
-        path = f"/api/v1/app/{self.app}/endpoint/{made['id']}"
-        self.call(path, {"url": made["url"], "description": "x"}, method="PUT")
+        created = self.call(f"/api/v1/app/{self.app}/endpoint", endpoint)
+        path = f"/api/v1/app/{self.app}/endpoint/{created['id']}"
+        self.call(path, {"url": created["url"], "description": "x"}, method="PUT")
         more = {"headers": {"X-Token": self._secret("changed header of an endpoint")}}
         self.call(f"{path}/headers", more, method="PATCH")
         self.call(f"{path}/headers", method="GET")
@@ -253,15 +253,15 @@ def test_secrets_are_found_nowhere_and_survive_a_change_of_key(own: RunningStack
     tenant.use("second")
     # When everything is sealed anew, in a dry run first, then nothing needs the former key
     dry = ran(own, "reseal", "--dry-run")
-    assert dry.code == 1, dry.told
+    assert dry.code == 1, dry.errors
     assert former in dry.printed
     assert present not in dry.printed
     done = ran(own, "reseal")
-    assert done.code == 0, done.told
-    assert former in done.told
+    assert done.code == 0, done.errors
+    assert former in done.errors
     again = ran(own, "reseal")
-    assert again.code == 0, again.told
-    assert "sealed anew: 0" in again.told
+    assert again.code == 0, again.errors
+    assert "sealed anew: 0" in again.errors
     assert former not in again.printed
     # And it may go
     kms.disable_key(KeyId=former)

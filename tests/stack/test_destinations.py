@@ -226,10 +226,10 @@ def handle(event, context):
         cloud.place("lambda", function),
     ]
     subscribers = [{"name": str(number), "url": url, "timeout": 40} for number, url in enumerate(urls)]
-    made = hub.project.call(
+    created = hub.project.call(
         "PUT", f"/queues/{queue}", {"queue": {"type": "multicast", "push": {"subscribers": subscribers}}}
     )
-    assert made.status_code in (200, 201), made.text
+    assert created.status_code in (200, 201), created.text
     posted = hub.project.call("POST", f"/queues/{queue}/messages", {"messages": [{"body": each} for each in bodies]})
     assert posted.status_code == 201, posted.text
     # Then each has them, as they were posted
@@ -257,15 +257,15 @@ def test_svixs_client_makes_a_destination_and_boto3_reads_what_it_gets(hub: Hub,
         "roleArn": ROLE,
     }
     # When the unmodified client makes, reads, changes and replaces it
-    told = subprocess.run(
+    finished = subprocess.run(
         [str(clients.python(2)), "-c", CLIENT, hub.base_url, hub.project.token, app, json.dumps(config)],
         check=False,
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.strip() == hub.ask("GET", f"/app/{app}/external-id").json()["externalId"]
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.strip() == hub.ask("GET", f"/app/{app}/external-id").json()["externalId"]
     # Then messages arrive in Svix's form
     payloads = [json.loads(each) for each in drawn(8)]
     for each in payloads:
@@ -280,12 +280,12 @@ def test_svixs_client_makes_a_destination_and_boto3_reads_what_it_gets(hub: Hub,
 def test_a_fifo_queue_keeps_the_order_of_each_key_although_it_is_missing_at_first(hub: Hub, cloud: Cloud) -> None:
     # Given an endpoint at a FIFO queue that is not there yet
     app, name = hub.app(), f"{unique('fifo')}.fifo"
-    made = hub.ask("POST", f"/app/{app}/endpoint", {"url": cloud.place("sqs", name)})
-    assert made.status_code == 201, made.text
+    created = hub.ask("POST", f"/app/{app}/endpoint", {"url": cloud.place("sqs", name)})
+    assert created.status_code == 201, created.text
     # When messages of several keys are posted, and the queue is made while their tries fail
     keys = [f"customer-{number}" for number in range(4)]
     posted = [(random.choice(keys), number) for number in range(40)]
-    attempts = f"/app/{app}/attempt/endpoint/{made.json()['id']}"
+    attempts = f"/app/{app}/attempt/endpoint/{created.json()['id']}"
     for number, (key, value) in enumerate(posted):
         answer = hub.ask("POST", f"/app/{app}/msg", {"eventType": "t", "payload": {"n": value}, "orderingKey": key})
         assert answer.status_code == 202, answer.text

@@ -62,25 +62,25 @@ def test_a_python_client_made_of_the_description_posts_a_message(described: Path
     make(environment, ROOT / "requirements" / "generated-clients.txt")
     # (as it comes from the generator, before a formatter makes it nice)
     (described.parent / "config.yaml").write_text("post_hooks: []\n")
-    made = run(
+    finished = run(
         [
             *(str(environment / "bin" / "openapi-python-client"), "generate", "--path", described.name),
             *("--output-path", "hub_client", "--meta", "none", "--config", "config.yaml"),
         ],
         described.parent,
     )
-    assert "Unable to" not in made
+    assert "Unable to" not in finished
 
     # When it posts a message, and asks for what cannot be
     script = Path(__file__).parent / "generated_client.py"
-    told = run(
+    reported = run(
         [str(environment / "bin" / "python"), str(script), *arguments],
         described.parent,
         PYTHONPATH=str(described.parent),
     )
 
     # Then it reads every answer as what it is
-    found: dict[str, Any] = json.loads(told)
+    found: dict[str, Any] = json.loads(reported)
     assert found.pop("modules") > 300
     assert found == {
         "payload": PAYLOAD,

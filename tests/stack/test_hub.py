@@ -57,8 +57,8 @@ class Shop:
         }
         answer = self.call("POST", "/mappings", {"mapping": mapping})
         assert answer.status_code == 201, answer.text
-        made: dict[str, Any] = answer.json()
-        return made
+        created: dict[str, Any] = answer.json()
+        return created
 
     def push(self, message_type: str, **payload: Any) -> str:
         """Push a message; returns its id."""
@@ -99,9 +99,9 @@ scenarios = SideBySide[Shop]()
 
 @pytest.fixture(scope="module")
 def together(request: pytest.FixtureRequest, stack: RunningStack) -> Iterator[None]:
-    made = stack.make_project()
+    project = stack.make_project()
     with HubEndpoint() as endpoint:
-        shop = Shop(stack.base_url, made.project_id, made.token, endpoint)
+        shop = Shop(stack.base_url, project.project_id, project.token, endpoint)
         # The first cold starts take seconds on a busy machine.
         shop.map("warm:up", "/take")
         shop.copies(shop.push("warm:up"), ["completed"])
@@ -213,21 +213,21 @@ def test_the_egress_guard_holds_for_polls(shop: Shop) -> None:
 def test_a_scheduler_ticks(shop: Shop) -> None:
     shop.map("acme:poll", "/take")
     before = time.monotonic()
-    made = shop.call("POST", "/schedulers", {"scheduler": {"count": 1, "interval": "minutes", "key": "acme:poll"}})
-    assert made.status_code == 201, made.text
+    created = shop.call("POST", "/schedulers", {"scheduler": {"count": 1, "interval": "minutes", "key": "acme:poll"}})
+    assert created.status_code == 201, created.text
     until(
         lambda: [each for each in shop.endpoint.of("/take") if each.body["message"] == "acme:poll"] or None,
         200,
         lambda: "no tick",
     )
     assert time.monotonic() - before > 50
-    assert shop.call("DELETE", f"/schedulers/{made.json()['id']}").status_code == 200
+    assert shop.call("DELETE", f"/schedulers/{created.json()['id']}").status_code == 200
 
 
 def test_records_tell_a_messages_whole_life(stack: RunningStack) -> None:
-    made = stack.make_project()
+    project = stack.make_project()
     with HubEndpoint() as endpoint:
-        shop = Shop(stack.base_url, made.project_id, made.token, endpoint)
+        shop = Shop(stack.base_url, project.project_id, project.token, endpoint)
         # Given a message that failed once, and one that was polled twice
         shop.map("order:new", "/later")
         shop.map("order:new", "/refuse", options={"retries_allowed": False})
@@ -245,9 +245,9 @@ def test_records_tell_a_messages_whole_life(stack: RunningStack) -> None:
         ]
 
         def life() -> list[tuple[Any, ...]] | None:
-            of_orders = [each for each in records(stack, made.project_id) if each["message_id"] in messages(shop)]
-            told = [tuple(each.get(name) for name in ("kind", "verdict", "state", "dialect")) for each in of_orders]
-            return told if len(told) >= len(expected) else None
+            of_orders = [each for each in records(stack, project.project_id) if each["message_id"] in messages(shop)]
+            reported = [tuple(each.get(name) for name in ("kind", "verdict", "state", "dialect")) for each in of_orders]
+            return reported if len(reported) >= len(expected) else None
 
         # Then each event is there once
         assert sorted(until(life, WAIT_S, lambda: "records are missing"), key=str) == sorted(expected, key=str)

@@ -52,10 +52,10 @@ def refusal(call: Callable[..., object], *arguments: object, **options: object) 
 def test_queues_are_made_changed_listed_and_deleted(stack: RunningStack, monkeypatch: pytest.MonkeyPatch) -> None:
     client, prefix = client_of(ProjectClient.another(stack)), "list"
     # When queues are created without settings, with settings, and by posting
-    made = client.create_queue(f"{prefix}-b")
-    assert made["name"] == f"{prefix}-b"
-    assert (made["type"], made["message_timeout"], made["message_expiration"]) == ("pull", 60, 604_800)
-    assert not {"size", "total_messages", "push", "alerts"} & made.keys()
+    created = client.create_queue(f"{prefix}-b")
+    assert created["name"] == f"{prefix}-b"
+    assert (created["type"], created["message_timeout"], created["message_expiration"]) == ("pull", 60, 604_800)
+    assert not {"size", "total_messages", "push", "alerts"} & created.keys()
     assert client.create_queue(f"{prefix}-a", {"message_timeout": 120})["message_timeout"] == 120
     client.queue(f"{prefix}-c").post("x")
     # Then they are listed in order, in pages, by prefix. The client forgets on Python 3 where urlencode is.
@@ -216,9 +216,9 @@ def test_subscribers_and_push_statuses(client: Any, project: ProjectClient) -> N
         a, b, c = recorder.endpoint(), recorder.endpoint(202), recorder.endpoint()
         # Given a push queue
         push = {"subscribers": [{"name": "a", "url": a.url}], "retries": 2, "retries_delay": 600}
-        made = client.create_queue(queue.name, {"push": push})
-        assert made["type"] == "multicast"
-        assert made["push"] == {**push, "error_queue": ""}
+        created = client.create_queue(queue.name, {"push": push})
+        assert created["type"] == "multicast"
+        assert created["push"] == {**push, "error_queue": ""}
         # When subscribers are added, changed by name, replaced and removed
         assert queue.add_subscribers({"name": "b", "url": a.url}, {"name": "c", "url": c.url}) == {"msg": "Updated"}
         assert queue.add_subscribers({"name": "b", "url": b.url, "headers": {"X-A": "1"}}) == {"msg": "Updated"}
@@ -289,8 +289,8 @@ def test_alerts(client: Any) -> None:
     queue.post("a", "b")
     # Then the target queue gets the alert
     [alarm] = alarms.reserve(wait=30)["messages"]
-    told = json.loads(alarm["body"])
-    assert (told["source_queue"], told["queue_size"], told["alert_direction"]) == (queue.name, 2, "asc")
+    answer = json.loads(alarm["body"])
+    assert (answer["source_queue"], answer["queue_size"], answer["alert_direction"]) == (queue.name, 2, "asc")
     # And the old way to remove alerts does not exist, the new one does
     assert refusal(queue.remove_alerts)[0] == 404
     assert "alerts" not in queue.update_alerts()
@@ -311,8 +311,8 @@ def test_however_many_post_at_once_an_alert_comes_once(project: ProjectClient) -
         with ThreadPoolExecutor(len(producers)) as together:
             list(together.map(lambda producer: producer.post("x"), producers))
         # Then one alert has come
-        told = alarms.reserve(max=10, delete=True)["messages"]
-        assert [json.loads(each["body"])["alert_trigger"] for each in told] == [3]
+        reported = alarms.reserve(max=10, delete=True)["messages"]
+        assert [json.loads(each["body"])["alert_trigger"] for each in reported] == [3]
         assert len(queue.reserve(max=10, delete=True)["messages"]) == len(producers)
 
 

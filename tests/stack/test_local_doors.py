@@ -84,8 +84,8 @@ def test_a_refused_subscriber_is_told_how_to_allow_it_here(stack: RunningStack) 
 
 def test_no_secret_is_in_any_log(stack: RunningStack) -> None:
     # Given a project of which every secret is known
-    made = stack.make_project("logged")
-    headers = {"Authorization": f"Bearer {made.token}"}
+    project = stack.make_project("logged")
+    headers = {"Authorization": f"Bearer {project.token}"}
     marks = {name: f"{name}-{secrets.token_hex(12)}" for name in ("wrong", "oauth", "header", "password", "query")}
     signing = base64.b64encode(secrets.token_bytes(24)).decode()
 
@@ -105,15 +105,15 @@ def test_no_secret_is_in_any_log(stack: RunningStack) -> None:
         with contextlib.suppress(InvalidStatus), connect(f"{door}?token={wrong}", proxy=None, open_timeout=60):
             pass
     # And a queue is asked for with a token in the query, right and wrong, and an address that does not exist
-    queues = f"{stack.base_url}/3/projects/{made.project_id}/queues"
-    assert requests.get(f"{queues}?oauth={made.token}", timeout=40).ok
+    queues = f"{stack.base_url}/3/projects/{project.project_id}/queues"
+    assert requests.get(f"{queues}?oauth={project.token}", timeout=40).ok
     assert requests.get(f"{queues}?oauth={marks['oauth']}", timeout=40).status_code == 401
-    requests.get(f"{stack.base_url}/nothing?token={made.token}", timeout=40)
+    requests.get(f"{stack.base_url}/nothing?token={project.token}", timeout=40)
     # And subscribers with secrets fail
     url = f"http://user:{marks['password']}@127.0.0.1:9/?key={marks['query']}"
     subscriber = {"name": "s", "url": url, "headers": {"Authorization": marks["header"]}}
     push = {"subscribers": [subscriber], "retries": 0, "error_queue": "errors"}
-    path = f"/3/projects/{made.project_id}/queues/logged"
+    path = f"/3/projects/{project.project_id}/queues/logged"
     asked("PUT", path, {"queue": {"type": "multicast", "push": push}})
     asked("POST", f"{path}/messages", {"messages": [{"body": "x"}]})
     app = asked("POST", "/api/v1/app", {"name": "logged"}).json()["id"]
@@ -130,7 +130,7 @@ def test_no_secret_is_in_any_log(stack: RunningStack) -> None:
     assert len(logs) >= 2
     known = {
         **marks,
-        "token": made.token,
+        "token": project.token,
         "consumer's token": token,
         "signature": token.rpartition(".")[2],
         "key": signing,

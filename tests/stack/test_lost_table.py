@@ -147,7 +147,7 @@ def rebuilt(own: RunningStack) -> set[str]:
     # (the messages may be from before midnight)
     since = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
     done = ran(own, "--json", "rebuild", "--since", since)
-    assert done.code == 1, done.told
+    assert done.code == 1, done.errors
     return {each["message"] for each in json.loads(done.printed) if each["not known"].startswith("its body")}
 
 

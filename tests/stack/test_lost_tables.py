@@ -117,11 +117,11 @@ def of_pull(own: RunningStack, endpoint: Endpoint) -> Check:
 
 
 def of_hub(own: RunningStack, endpoint: Endpoint) -> Check:
-    made = own.make_project()
+    project = own.make_project()
 
     def call(method: str, path: str, body: Any = None) -> requests.Response:
-        url = f"{own.base_url}/api/stores/{made.project_id}{path}"
-        return requests.request(method, url, json=body, headers={"X-Augury-Token": made.token}, timeout=60)
+        url = f"{own.base_url}/api/stores/{project.project_id}{path}"
+        return requests.request(method, url, json=body, headers={"X-Augury-Token": project.token}, timeout=60)
 
     mapping = {"name": "acme.take", "url": endpoint.url, "token": "t", "messages": ["order:new"]}
     assert call("POST", "/mappings", {"mapping": mapping}).status_code == 201
@@ -135,10 +135,10 @@ def of_hub(own: RunningStack, endpoint: Endpoint) -> Check:
 
 
 def of_webhooks(own: RunningStack, endpoint: Endpoint) -> Check:
-    made = own.make_project()
+    project = own.make_project()
 
     def call(path: str, body: Any) -> dict[str, Any]:
-        headers = {"Authorization": f"Bearer {made.token}"}
+        headers = {"Authorization": f"Bearer {project.token}"}
         answer = requests.post(f"{own.base_url}/api/v1/app{path}", json=body, headers=headers, timeout=60)
         assert answer.status_code in (200, 201, 202), answer.text
         said: dict[str, Any] = answer.json()

@@ -37,9 +37,9 @@ def test_the_first_steps_do_what_the_page_says(stack: RunningStack, tmp_path: Pa
         return done.stdout
 
     # When the lines for the shell are run
-    told = run("sh", "-e", script=block("sh"))
-    assert '"subscription": "machines"' in told
-    assert '"token": "' in told
+    finished = run("sh", "-e", script=block("sh"))
+    assert '"subscription": "machines"' in finished
+    assert '"token": "' in finished
     # And then those for Python
     lines = run(".venv/bin/python", "-", script=block("python")).splitlines()
     # Then three notifications arrive, and again, because none was acknowledged

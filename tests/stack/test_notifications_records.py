@@ -24,7 +24,7 @@ FIRST, SECOND = 12, 4
 
 
 @dataclass
-class Told:
+class Counts:
     """The clients' counts, by subscriber.
 
     Attributes:
@@ -55,7 +55,7 @@ class Story:
     def __init__(self, tenant: Tenant, stored: Stored) -> None:
         self.tenant = tenant
         self.stored = stored
-        self.told = Told()
+        self.counts = Counts()
 
     async def connect(self, name: str, consumer: str = "", **more: Any) -> ClientConnection:
         return await self.tenant.connect(self.tenant.token(name, **more), consumer)
@@ -64,18 +64,18 @@ class Story:
         """Publish from each source in turn; each notification goes to both topics."""
         for number in range(first, first + count):
             await asyncio.to_thread(self.tenant.publish, number, source=SOURCES[number % len(SOURCES)])
-        self.told.messages += 2 * count
+        self.counts.messages += 2 * count
         for name in owed:
-            self.told.owed[name] += count
+            self.counts.owed[name] += count
 
     async def take(self, name: str, connection: ClientConnection, count: int, *acknowledged: int) -> list[Frame]:
         """Receive this many, and acknowledge those with the given numbers."""
         frames = await receive(connection, count)
-        self.told.received[name] += count
+        self.counts.received[name] += count
         for each in frames:
             if each.n in acknowledged:
                 await connection.send(each.ack_id)
-                self.told.acknowledged[name] += 1
+                self.counts.acknowledged[name] += 1
         return frames
 
     async def play(self) -> None:
@@ -99,7 +99,7 @@ class Story:
         rest = await self.take("gone", gone, FIRST - 2)
         assert [each.n for each in rest] == [each for each in range(FIRST) if each not in (3, 5)]
         assert (await asyncio.to_thread(self.tenant.unsubscribe, self.tenant.token("gone"))).status_code == 200
-        self.told.cancelled["gone"] = FIRST - 2
+        self.counts.cancelled["gone"] = FIRST - 2
         # One connects late
         late = await self.connect("late")
         await self.publish(FIRST, SECOND, "careful", "forgetful", "crew", "absent", "late")
@@ -112,7 +112,7 @@ class Story:
         again = await self.connect("forgetful")
         rest = await self.take("forgetful", again, FIRST // 2 + SECOND, 1, 3, FIRST)
         assert [each.n for each in rest] == [*range(1, FIRST, 2), *range(FIRST, FIRST + SECOND)]
-        self.told.never_sent["absent"] = FIRST + SECOND
+        self.counts.never_sent["absent"] = FIRST + SECOND
         assert len(await receive(volatile, FIRST + SECOND)) == FIRST + SECOND
         for connection in (careful, again, late, volatile):
             await connection.close()
@@ -133,10 +133,10 @@ class Story:
                 if takers[place].done():
                     text = takers[place].result()
                     assert isinstance(text, str)
-                    self.told.received["crew"] += 1
+                    self.counts.received["crew"] += 1
                     if connection is alpha:
                         await alpha.send(text.partition("\n")[0])
-                        self.told.acknowledged["crew"] += 1
+                        self.counts.acknowledged["crew"] += 1
                     takers[place] = asyncio.create_task(connection.recv())
                     break
         for each in takers:
@@ -153,23 +153,23 @@ def tenant(stack: RunningStack) -> Tenant:
 
 
 @pytest.fixture(scope="module")
-def told(stack: RunningStack, tenant: Tenant) -> Told:
+def counts(stack: RunningStack, tenant: Tenant) -> Counts:
     """The clients' counts, once everything has been recorded."""
     story = Story(tenant, Stored(stack, tenant))
     asyncio.run(story.play())
-    told = story.told
-    ends = {"acknowledged": told.acknowledged.total(), "cancelled": told.cancelled.total()}
-    expected = Counter({"accepted": told.messages, "attempt": told.received.total(), **ends})
+    reported = story.counts
+    ends = {"acknowledged": reported.acknowledged.total(), "cancelled": reported.cancelled.total()}
+    expected = Counter({"accepted": reported.messages, "attempt": reported.received.total(), **ends})
 
     def recorded() -> Counter[str]:
         return Counter(each["kind"] for each in records_of(stack, tenant.project_id))
 
     until(lambda: recorded() == expected, 180, lambda: f"{recorded()}, expected {expected}")
-    return told
+    return reported
 
 
 @pytest.fixture(scope="module")
-def records(stack: RunningStack, tenant: Tenant, told: Told) -> list[dict[str, Any]]:
+def records(stack: RunningStack, tenant: Tenant, counts: Counts) -> list[dict[str, Any]]:
     return [*records_of(stack, tenant.project_id)]
 
 
@@ -177,28 +177,28 @@ def of_kind(records: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [each for each in records if each["kind"] == kind]
 
 
-def test_every_notification_is_owed_to_those_who_were_there(records: list[dict[str, Any]], told: Told) -> None:
+def test_every_notification_is_owed_to_those_who_were_there(records: list[dict[str, Any]], counts: Counts) -> None:
     owed = Counter({"machines": 0, "flashes": 0})
     for each in of_kind(records, "accepted"):
         owed[each["queue"]] += len(each.get("owed") or ())
     # Nothing is owed to consumers of a non-persistent topic
-    assert owed == {"machines": told.owed.total(), "flashes": 0}
+    assert owed == {"machines": counts.owed.total(), "flashes": 0}
 
 
-def test_every_sending_and_end_is_recorded(records: list[dict[str, Any]], told: Told) -> None:
+def test_every_sending_and_end_is_recorded(records: list[dict[str, Any]], counts: Counts) -> None:
     attempts = of_kind(records, "attempt")
-    assert Counter(each["subscriber"] for each in attempts) == told.received
+    assert Counter(each["subscriber"] for each in attempts) == counts.received
     assert {each["status_code"] for each in attempts} == {200}
     # And what was owed and never sent is what came while its subscriber was away
     owed = {each for accepted in of_kind(records, "accepted") for each in accepted.get("owed") or ()}
-    assert len(owed - {each["delivery_id"] for each in attempts}) == told.never_sent.total()
+    assert len(owed - {each["delivery_id"] for each in attempts}) == counts.never_sent.total()
     ended = [each["delivery_id"] for kind in ("acknowledged", "cancelled") for each in of_kind(records, kind)]
-    assert len(ended) == len(set(ended)) == told.acknowledged.total() + told.cancelled.total()
+    assert len(ended) == len(set(ended)) == counts.acknowledged.total() + counts.cancelled.total()
     # The story did produce some of each
-    assert all(each.total() for each in (told.acknowledged, told.cancelled, told.never_sent))
+    assert all(each.total() for each in (counts.acknowledged, counts.cancelled, counts.never_sent))
 
 
-def test_the_records_prove_the_order_on_each_connection(records: list[dict[str, Any]], told: Told) -> None:
+def test_the_records_prove_the_order_on_each_connection(records: list[dict[str, Any]], counts: Counts) -> None:
     attempts = of_kind(records, "attempt")
     keys = {each["order_key"] for each in attempts}
     # One for each connection of the exclusive ones, one for each source of the shared one
@@ -207,4 +207,4 @@ def test_the_records_prove_the_order_on_each_connection(records: list[dict[str, 
         mine = sorted((each["finished_at"], each["sequence"]) for each in attempts if each["order_key"] == key)
         sequences = [sequence for _, sequence in mine]
         assert sequences == sorted(set(sequences)), key
-    assert len(attempts) == told.received.total()
+    assert len(attempts) == counts.received.total()

@@ -168,8 +168,10 @@ def test_a_queue_feeds_a_topic_beside_its_webhooks(tenant: Tenant, stack: Runnin
         assert answer.status_code == 201, answer.text
 
     async def play() -> None:
-        made = tenant.session.put(f"{queues}/orders", json={"queue": push}, headers=headers, auth=no_auth, timeout=40)
-        assert made.status_code in (200, 201), made.text
+        created = tenant.session.put(
+            f"{queues}/orders", json={"queue": push}, headers=headers, auth=no_auth, timeout=40
+        )
+        assert created.status_code in (200, 201), created.text
         async with await tenant.connect(tenant.token("dashboard", "orders")) as consumer:
             post('{"n": 1, "source": {"id": "7"}}')
             post("plain")

@@ -58,9 +58,9 @@ def _operation(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path) -> None:
     # Given a separate project with a pull queue, a push queue, and a message
-    made = stack.make_project("described")
-    queues = f"{stack.base_url}/3/projects/{made.project_id}/queues"
-    token = {"Authorization": f"OAuth {made.token}"}
+    project = stack.make_project("described")
+    queues = f"{stack.base_url}/3/projects/{project.project_id}/queues"
+    token = {"Authorization": f"OAuth {project.token}"}
     posted = requests.post(
         f"{queues}/pulled/messages", json={"messages": [{"body": "x"}]}, headers=token, timeout=30
     ).json()
@@ -71,8 +71,8 @@ def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path
     fixed(
         document,
         {
-            "project": [made.project_id],
-            "store": [made.project_id],
+            "project": [project.project_id],
+            "store": [project.project_id],
             "queue": ["pulled", "pushed", "none", "odd name+%"],
             "message": [posted["ids"][0], "1"],
         },
@@ -87,7 +87,7 @@ def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", str(file), "--url", stack.base_url),
-        *("--header", f"Authorization: Bearer {made.token}", "--header", f"X-Augury-Token: {made.token}"),
+        *("--header", f"Authorization: Bearer {project.token}", "--header", f"X-Augury-Token: {project.token}"),
         *("--phases", "fuzzing", "--max-examples", str(EXAMPLES or 1), "--checks", ",".join(CHECKS)),
         # One worker: Python 3.11's parser, which Hypothesis uses, is not safe with threads (cpython#106905).
         *("--seed", "17", "--workers", "1", "--no-shrink", "--request-timeout", "40", "--warnings", "off"),

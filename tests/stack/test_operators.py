@@ -62,15 +62,15 @@ def test_operators_act_under_the_stacks_role_and_changes_are_in_the_audit_trail(
     # Given a stack whose operators have a role, and which keeps a trail
     assert ":role/" in own.outputs["OperatorRoleArn"]
     # When an operator makes a project, changes it, suspends and resumes it
-    [made] = pushhub(own, "projects", "make", "operated")
-    project = made["project"]
+    [created] = pushhub(own, "projects", "make", "operated")
+    project = created["project"]
     [limited] = pushhub(own, "projects", "quota", project, "50")
     assert limited["quota"] == "50/s, 500 at once"
     [suspended] = pushhub(own, "projects", "suspend", project)
     assert suspended["suspended"]
     pushhub(own, "projects", "resume", project)
     # And its owner makes a queue, whose messages arrive
-    client = ProjectClient(base_url=own.base_url, project_id=project, token=made["token"])
+    client = ProjectClient(base_url=own.base_url, project_id=project, token=created["token"])
     with Recorder() as endpoints:
         endpoint = endpoints.endpoint()
         client.make_push("operated", endpoint)
@@ -90,7 +90,7 @@ def test_operators_act_under_the_stacks_role_and_changes_are_in_the_audit_trail(
     assert [each["status"] for each in by_operators] == [0, 0, 0]
     [owners] = [each for each in changes if each["by"]["kind"] == "token"]
     assert owners["what"].endswith("/queues/operated")
-    assert made["token"] not in json.dumps(changes)
+    assert created["token"] not in json.dumps(changes)
 
 
 def test_bodies_have_versions_if_that_is_asked_for(own: RunningStack) -> None:

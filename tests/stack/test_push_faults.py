@@ -173,11 +173,11 @@ def test_functions_killed_in_turn_lose_nothing_that_was_accepted(hasty: RunningS
         assert {push.body for push in healthy.pushes if push.message_id == message_id} == {body.encode()}
     # And there is one error message for each stored message, however often the function that posts them was killed
     # (a post that was answered with 500 may have been stored, so counting them would not do)
-    told = Counter[str]()
+    reported = Counter[str]()
 
     def all_told() -> bool | None:
-        told.update(json.loads(each["body"])["source_msg_id"] for each in project.reserve(errors, timeout=3600))
-        return accepted.keys() <= told.keys() or None
+        reported.update(json.loads(each["body"])["source_msg_id"] for each in project.reserve(errors, timeout=3600))
+        return accepted.keys() <= reported.keys() or None
 
-    until(all_told, 300, lambda: f"errors of {len(told)} messages, {len(accepted)} accepted, kills {kills}")
-    assert set(told.values()) == {1}
+    until(all_told, 300, lambda: f"errors of {len(reported)} messages, {len(accepted)} accepted, kills {kills}")
+    assert set(reported.values()) == {1}

@@ -170,8 +170,8 @@ def backlogs_of_consumers(world: World) -> Iterator[None]:
 
 def polls_of_services(world: World) -> Iterator[None]:
     # Given a message that a service has accepted for later
-    made, endpoint = world.stack.make_project(), world.endpoint
-    shop = Shop(world.stack.base_url, made.project_id, made.token, endpoint)
+    project, endpoint = world.stack.make_project(), world.endpoint
+    shop = Shop(world.stack.base_url, project.project_id, project.token, endpoint)
     shop.map("order:new", "/later")
     number = unique("R")
     message_id = shop.push("order:new", number=number)

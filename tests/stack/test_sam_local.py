@@ -308,7 +308,7 @@ def test_every_event_does_something_and_everything_is_accounted_for(
     }
     names = {work.message_ids[name]: name for name in owed}
 
-    def told() -> dict[str, list[str]]:
+    def recorded() -> dict[str, list[str]]:
         newest: dict[tuple[str, str], tuple[int, str]] = {}
         for each in records_of(own, work.project.project_id):
             if each["message_id"] in names and "delivery_id" in each:
@@ -316,7 +316,7 @@ def test_every_event_does_something_and_everything_is_accounted_for(
                 newest[key] = max(version, newest.get(key, version))
         return {name: sorted(state for (of, _), (_, state) in newest.items() if of == name) for name in owed}
 
-    until(lambda: told() == owed or None, 180, lambda: f"the records tell {told()}")
+    until(lambda: recorded() == owed or None, 180, lambda: f"the records tell {recorded()}")
 
 
 def test_a_stack_that_was_left_held_works_again_once_it_is_brought_up(own: RunningStack) -> None:

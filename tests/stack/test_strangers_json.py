@@ -31,8 +31,8 @@ def project(stack: RunningStack) -> ProjectClient:
 
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
-    with Recorder() as made:
-        yield made
+    with Recorder() as created:
+        yield created
 
 
 def ask(project: ProjectClient, method: str, path: str, body: bytes | object = None) -> tuple[int, Any]:
@@ -64,13 +64,13 @@ def test_payloads_come_out_as_they_went_in_and_filters_see_letters(project: Proj
     payload = '{"colours": ["rot", "%s"], "total": 19.90, "at": 165000000000000000000.12}'
     for colour in ("blau", "grün"):
         body = f'{{"message": "order:new", "payload": {payload % colour}}}'
-        status, told = ask(project, "POST", f"{store}/messages", body.encode())
+        status, reported = ask(project, "POST", f"{store}/messages", body.encode())
         assert status == 201
     push = endpoint.wait(1, WAIT_S)[0]
     assert (payload % "grün").encode() in push.body
     # And it is shown so
     answer = requests.get(
-        f"{project.base_url}{store}/messages/{told['message_id']}",
+        f"{project.base_url}{store}/messages/{reported['message_id']}",
         headers={"X-Augury-Token": project.token},
         timeout=60,
     )
@@ -126,7 +126,7 @@ def test_a_line_separator_in_a_name_and_a_damaged_object_do_not_stop_a_rebuild(
     finally:
         # Other tests read this bucket, too.
         s3.delete_object(Bucket=bucket, Key=cut)
-    assert "Traceback" not in done.told
-    assert f"passed over: {cut}: ends too early: only its beginning is read" in done.told, done.told
-    assert "could not be read" in done.told
-    assert done.code == 1, done.told
+    assert "Traceback" not in done.errors
+    assert f"passed over: {cut}: ends too early: only its beginning is read" in done.errors, done.errors
+    assert "could not be read" in done.errors
+    assert done.code == 1, done.errors

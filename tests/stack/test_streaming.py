@@ -127,8 +127,8 @@ def test_a_data_stream_gets_the_events_in_their_order(hub: Hub, cloud: Cloud) ->
     kinesis.create_stream(StreamName=name, ShardCount=1)
     stream = hub.ask("POST", "/stream", {"name": "Orders"}).json()["id"]
     config = {"streamName": name, "region": REGION, "roleArn": ROLE, "endpointUrl": cloud.url}
-    made = hub.ask("POST", f"/stream/{stream}/sink", {"type": "kinesis", "config": config})
-    assert made.status_code == 201, made.text
+    created = hub.ask("POST", f"/stream/{stream}/sink", {"type": "kinesis", "config": config})
+    assert created.status_code == 201, created.text
     events = [{"eventType": "order.paid", "payload": json.dumps({"n": each})} for each in range(20)]
     assert hub.ask("POST", f"/stream/{stream}/events", {"events": events}).status_code == 202
     [shard] = kinesis.describe_stream(StreamName=name)["StreamDescription"]["Shards"]
@@ -167,8 +167,8 @@ def fed(cloud: Cloud, kind: str) -> tuple[str, dict[str, str]]:
 
 def number_of(message: dict[str, Any]) -> int:
     """The number of an event that came by a queue, from a bus or not."""
-    told = json.loads(message["Body"])
-    number: int = told.get("detail", told)["payload"]["n"]
+    answer = json.loads(message["Body"])
+    number: int = answer.get("detail", answer)["payload"]["n"]
     return number
 
 
@@ -179,9 +179,9 @@ def test_queues_topics_and_buses_get_event_after_event_in_their_order(hub: Hub, 
     queues = {}
     for uid in ("plain", "coded"):
         queues[uid], config = fed(cloud, kind)
-        made = hub.ask("POST", f"/stream/{stream}/sink", {"type": kind, "uid": uid, "config": config})
-        assert made.status_code == 201, made.text
-        assert (made.json()["batchSize"], made.json()["type"]) == (1, kind)
+        created = hub.ask("POST", f"/stream/{stream}/sink", {"type": kind, "uid": uid, "config": config})
+        assert created.status_code == 201, created.text
+        assert (created.json()["batchSize"], created.json()["type"]) == (1, kind)
     returned = "payloads: [JSON.stringify(e)]" if kind == "eventBridge" else "messages: [{ payload: e }]"
     code = f"function handler(i) {{ const [e] = i.events; e.coded = true; return {{ {returned} }} }}"
     path = f"/stream/{stream}/sink/coded/transformation"

@@ -70,10 +70,10 @@ def delete(stack: RunningStack, project_id: str) -> tuple[Counter[str], str]:
 
     def nothing_left() -> str | None:
         done = ran(stack, "--json", "projects", "delete", project_id, "--yes")
-        assert done.code == 1, done.told
+        assert done.code == 1, done.errors
         places = json.loads(done.printed)
         removed.update({each["place"]: each["removed"] for each in places})
-        return None if any(each["left"] for each in places) else done.told
+        return None if any(each["left"] for each in places) else done.errors
 
     said = until(nothing_left, SETTLES_S, lambda: "something is left, however often it is deleted")
     return removed, said

@@ -47,8 +47,8 @@ def resources() -> dict[str, Resource]:
     """All resources by logical id, nested stacks' too, with SAM's own types transformed to CloudFormation's."""
     written = whole()
     code = {name: ("artifacts", f"{name}.zip") for name in template.code_folders(written)}
-    made: dict[str, Resource] = template.transform(written, code)["Resources"]
-    return made
+    created: dict[str, Resource] = template.transform(written, code)["Resources"]
+    return created
 
 
 def of_type(kind: str) -> dict[str, Resource]:

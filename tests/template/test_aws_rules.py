@@ -198,8 +198,8 @@ def missing_objects(resources: Resources) -> Iterator[str]:
 
 
 def queues(resources: Resources) -> Iterator[str]:
-    made = of(resources, "AWS::SQS::Queue")
-    for name, each in made.items():
+    created = of(resources, "AWS::SQS::Queue")
+    for name, each in created.items():
         if number(each.get("MaximumMessageSize", 1_048_576)) > 1_048_576:
             yield f"{name}: message size"
         if number(each["MessageRetentionPeriod"]) > 1_209_600 or number(each.get("VisibilityTimeout", 30)) > 43_200:
@@ -207,7 +207,7 @@ def queues(resources: Resources) -> Iterator[str]:
         if each.get("FifoThroughputLimit") == "perMessageGroupId" and each.get("DeduplicationScope") != "messageGroup":
             yield f"{name}: throughput by group needs deduplication by group"
         if "RedrivePolicy" in each:
-            dead = made[target(each["RedrivePolicy"]["deadLetterTargetArn"])]
+            dead = created[target(each["RedrivePolicy"]["deadLetterTargetArn"])]
             if dead.get("FifoQueue", False) != each.get("FifoQueue", False):
                 yield f"{name}: its dead letters are of the other kind"
             if number(dead["MessageRetentionPeriod"]) < number(each["MessageRetentionPeriod"]):
@@ -345,93 +345,97 @@ RULES = {
         "unless RecursiveLoop is Allow",
         "/lambda/latest/dg/invocation-recursion.html",
         chains,
-        lambda made: named(made, "PushFunction").pop("RecursiveLoop"),
+        lambda resources: named(resources, "PushFunction").pop("RecursiveLoop"),
     ),
     "visibility": Rule(
         "a queue's visibility timeout is at least its function's timeout, and the batching window on top",
         "/lambda/latest/dg/services-sqs-configure.html",
         visibility,
-        lambda made: named(made, "PollQueue").update(VisibilityTimeout=419),
+        lambda resources: named(resources, "PollQueue").update(VisibilityTimeout=419),
     ),
     "batches of queues": Rule(
         "2 to 1,000 concurrent runs; FIFO: 10 in a batch, no window; more than 10 in a batch need a window",
         "/lambda/latest/api/API_CreateEventSourceMapping.html",
         queue_batches,
-        lambda made: named(made, "NotifyFunctionWakes").update(MaximumBatchingWindowInSeconds=1),
+        lambda resources: named(resources, "NotifyFunctionWakes").update(MaximumBatchingWindowInSeconds=1),
     ),
     "batches of streams": Rule(
         "two readers of a shard; 10,000 records, 300 s, factor 10; five filters of 4,096 characters",
         "/lambda/latest/dg/services-dynamodb-eventsourcemapping.html",
         stream_batches,
-        lambda made: made.update(Third=copy.deepcopy(made["DispatchFunctionMessages"])),
+        lambda resources: resources.update(Third=copy.deepcopy(resources["DispatchFunctionMessages"])),
     ),
     "rights of event sources": Rule(
         "Lambda reads queues and streams, and sends what it gave up, with the role of the function",
         "/lambda/latest/dg/with-ddb.html",
         may_read,
-        lambda made: made["DispatchFunctionRole"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"].pop(0),
+        lambda resources: resources["DispatchFunctionRole"]["Properties"]["Policies"][0]["PolicyDocument"][
+            "Statement"
+        ].pop(0),
     ),
     "missing objects": Rule(
         "without s3:ListBucket, GetObject of an object that is not there is a 403",
         "/AmazonS3/latest/API/API_GetObject.html",
         missing_objects,
-        lambda made: without(made, "WakeFunctionRole", "s3:ListBucket"),
+        lambda resources: without(resources, "WakeFunctionRole", "s3:ListBucket"),
     ),
     "queues": Rule(
         "messages of 1 MiB, 14 days, 12 hours hidden; dead letters of a FIFO queue are FIFO; a message keeps its age",
         "/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
         queues,
-        lambda made: named(made, "NotifyDeadLetters").pop("FifoQueue"),
+        lambda resources: named(resources, "NotifyDeadLetters").pop("FifoQueue"),
     ),
     "functions": Rule(
         "900 s, 128 to 10,240 MB, 4 KB of environment variables; asynchronous events: 2 retries, 60 s to 6 h",
         "/lambda/latest/dg/gettingstarted-limits.html",
         functions,
-        lambda made: named(made, "PushFunction")["Environment"]["Variables"].update(MORE="x" * 3_000),
+        lambda resources: named(resources, "PushFunction")["Environment"]["Variables"].update(MORE="x" * 3_000),
     ),
     "schedules": Rule(
         "185 retries, 60 s to a day",
         "/scheduler/latest/APIReference/API_RetryPolicy.html",
         schedules,
-        lambda made: first(made, "AWS::Scheduler::Schedule")["Target"]["RetryPolicy"].update(MaximumRetryAttempts=186),
+        lambda resources: first(resources, "AWS::Scheduler::Schedule")["Target"]["RetryPolicy"].update(
+            MaximumRetryAttempts=186
+        ),
     ),
     "times of the gateway": Rule(
         "an HTTP API waits 30 s for an integration, a WebSocket API 29 s",
         "/apigateway/latest/developerguide/http-api-quotas.html",
         gateway_times,
-        lambda made: named(made, "ConsumersIntegration").update(TimeoutInMillis=30_000),
+        lambda resources: named(resources, "ConsumersIntegration").update(TimeoutInMillis=30_000),
     ),
     "size of roles": Rule(
         "10,240 characters of inline policies in a role",
         "/IAM/latest/UserGuide/reference_iam-quotas.html",
         role_sizes,
-        lambda made: named(made, "ControlFunctionRole").update(
-            Policies=named(made, "ControlFunctionRole")["Policies"] * 3
+        lambda resources: named(resources, "ControlFunctionRole").update(
+            Policies=named(resources, "ControlFunctionRole")["Policies"] * 3
         ),
     ),
     "size of the stack": Rule(
         "500 resources, 200 parameters, 200 outputs, 200 mappings, 1 MB",
         "/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html",
         stack_sizes,
-        lambda made: made.update({f"Copy{each}": made["PushQueue"] for each in range(400)}),
+        lambda resources: resources.update({f"Copy{each}": resources["PushQueue"] for each in range(400)}),
     ),
     "times of alarms": Rule(
         "periods of whole minutes; all of them together a day, or seven days if each is an hour or more",
         "/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
         alarm_times,
-        lambda made: named(made, "ReportMissing").update(Period=1_800, EvaluationPeriods=60),
+        lambda resources: named(resources, "ReportMissing").update(Period=1_800, EvaluationPeriods=60),
     ),
     "mail of alarms": Rule(
         "CloudWatch publishes to a topic under a key whose policy lets it, and the key AWS keeps for SNS has none",
         "/sns/latest/dg/sns-key-management.html",
         alarm_mail,
-        lambda made: named(made, "AlarmTopic").update(KmsMasterKeyId="alias/aws/sns"),
+        lambda resources: named(resources, "AlarmTopic").update(KmsMasterKeyId="alias/aws/sns"),
     ),
     "classes of logs": Rule(
         "a log group keeps its class, and a second one of its name cannot be made",
         "/AmazonCloudWatch/latest/logs/CloudWatch_Logs_Log_Classes.html",
         log_classes,
-        lambda made: named(made, "HttpApiLogs").update(LogGroupClass={"Ref": "AccessLogClass"}),
+        lambda resources: named(resources, "HttpApiLogs").update(LogGroupClass={"Ref": "AccessLogClass"}),
     ),
     "logs of sockets": Rule(
         "a WebSocket API logs with a role that is set once for the account",
@@ -442,13 +446,13 @@ RULES = {
         "one index is made or removed in an update of a table",
         "/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html",
         indexes,
-        lambda made: named(made, "HubTable")["GlobalSecondaryIndexes"].append({}),
+        lambda resources: named(resources, "HubTable")["GlobalSecondaryIndexes"].append({}),
     ),
     "workers of the report": Rule(
         "G.1X: 2 to 299 workers",
         "/glue/latest/dg/add-job.html",
         report_jobs,
-        lambda made: named(made, "ReportJob").update(NumberOfWorkers=1),
+        lambda resources: named(resources, "ReportJob").update(NumberOfWorkers=1),
     ),
     "events of 6 MiB": Rule(
         "a synchronous event has 6 MiB, in which a body is JSON text or base64",
@@ -495,9 +499,9 @@ def built(deployment: str) -> str:
     return json.dumps(deployed(**DEPLOYMENTS[deployment]))
 
 
-def without(made: Resources, role: str, action: str) -> None:
+def without(resources: Resources, role: str, action: str) -> None:
     """Take the statements with an action away from a role."""
-    for policy in named(made, role)["Policies"]:
+    for policy in named(resources, role)["Policies"]:
         document = policy["PolicyDocument"]
         document["Statement"] = [each for each in document["Statement"] if action not in each["Action"]]
 
@@ -507,11 +511,11 @@ def without(made: Resources, role: str, action: str) -> None:
 def test_the_template_keeps_to_a_rule_and_one_that_does_not_is_found_out(name: str, deployment: str) -> None:
     rule = RULES[name]
     assert rule.check is not None
-    made = json.loads(built(deployment))
-    assert list(rule.check(made)) == []
+    created = json.loads(built(deployment))
+    assert list(rule.check(created)) == []
     if deployment == "defaults":
-        rule.breaks(made)
-        assert list(rule.check(made))
+        rule.breaks(created)
+        assert list(rule.check(created))
 
 
 @pytest.mark.parametrize("name", [name for name, each in RULES.items() if not each.check])

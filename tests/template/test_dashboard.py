@@ -35,8 +35,8 @@ def body(*, producers_url: bool = True, gradual: bool = True) -> Resource:
         text = text.replace(f"${{{name}}}", then["Fn::Sub"] if there else otherwise)
     for name in ("Intro", "SubscribersInTrouble"):
         text = text.replace(f"${{{name}}}", also[name]["Fn::Sub"])
-    made: Resource = json.loads(text)
-    return made
+    created: Resource = json.loads(text)
+    return created
 
 
 def widgets(kind: str) -> list[Resource]:
@@ -61,10 +61,10 @@ def shown(name: str) -> set[str]:
 
 
 def test_there_is_none_unless_it_is_asked_for() -> None:
-    (made,) = (each for each in resources().values() if each["Type"] == "AWS::CloudWatch::Dashboard")
+    (created,) = (each for each in resources().values() if each["Type"] == "AWS::CloudWatch::Dashboard")
     assert parameter("Dashboard")["Default"] == "false"
-    assert conditions()[made["Condition"]] is False
-    assert conditions(Dashboard="true")[made["Condition"]] is True
+    assert conditions()[created["Condition"]] is False
+    assert conditions(Dashboard="true")[created["Condition"]] is True
 
 
 @pytest.mark.parametrize("producers_url", [True, False])
@@ -137,8 +137,10 @@ def test_ends_of_deliveries_are_all_shown() -> None:
 def test_subscribers_in_trouble_are_found_by_fields_that_attempts_have() -> None:
     (widget,) = widgets("log")
     query = widget["properties"]["query"]
-    told: Any = ast.parse(textwrap.dedent(inspect.getsource(DeliveryNews.attempted)))
-    calls = [each for each in ast.walk(told) if isinstance(each, ast.Call) and ast.unparse(each.func).endswith("event")]
+    reported: Any = ast.parse(textwrap.dedent(inspect.getsource(DeliveryNews.attempted)))
+    calls = [
+        each for each in ast.walk(reported) if isinstance(each, ast.Call) and ast.unparse(each.func).endswith("event")
+    ]
     fields = {each.arg for each in calls[0].keywords if each.arg}
     identity = inspect.getsource(WorkOrder.identity.fget)  # type: ignore[attr-defined]
     fields |= set(re.findall(r'"(\w+)":', identity))

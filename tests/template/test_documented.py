@@ -39,12 +39,12 @@ def test_every_target_of_make_in_the_first_steps_exists() -> None:
     makefiles = [ROOT / "Makefile", ROOT / "glue_jobs" / "targets.mk"]
     targets = {name for each in makefiles for name in re.findall(r"^([a-z][\w-]*):", each.read_text(), re.MULTILINE)}
     for path in FIRST_STEPS:
-        told = re.findall(r"(?:^|`)make ([a-z][\w-]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
-        assert told
-        assert [each for each in told if each not in targets] == []
+        reported = re.findall(r"(?:^|`)make ([a-z][\w-]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert reported
+        assert [each for each in reported if each not in targets] == []
 
 
 def test_the_settings_that_are_others_on_one_machine_are_named() -> None:
     text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
-    [told] = re.findall(r"others there \(`local/deploy/deployer.py`\): ([^.]*)\.", text)
-    assert re.findall(r"`(\w+)`", told) == [*deployer.settings(Place.from_environment({}))]
+    [reported] = re.findall(r"others there \(`local/deploy/deployer.py`\): ([^.]*)\.", text)
+    assert re.findall(r"`(\w+)`", reported) == [*deployer.settings(Place.from_environment({}))]

@@ -50,7 +50,7 @@ def test_network_interfaces_can_be_made_only_if_functions_are_in_the_vpc() -> No
     assert "ec2" not in json.dumps(deployed(**GIVEN)["FunctionBoundary"])
 
 
-def told(monkeypatch: pytest.MonkeyPatch, method: str = "GET", **settings: str) -> dict[str, Any]:
+def answered(monkeypatch: pytest.MonkeyPatch, method: str = "GET", **settings: str) -> dict[str, Any]:
     for name in ("SOURCE_ADDRESSES", "NEXT_SOURCE_ADDRESSES", "NEXT_SOURCE_ADDRESSES_FROM"):
         monkeypatch.setenv(name, settings.get(name, ""))
     event = {"rawPath": PATH, "headers": {}, "requestContext": {"stage": "$default", "http": {"method": method}}}
@@ -58,8 +58,8 @@ def told(monkeypatch: pytest.MonkeyPatch, method: str = "GET", **settings: str) 
 
 
 def test_receivers_are_told_the_addresses_and_what_they_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert json.loads(told(monkeypatch)["body"]) == {"version": 1, "fixed": False, "prefixes": [], "upcoming": []}
-    answer = told(
+    assert json.loads(answered(monkeypatch)["body"]) == {"version": 1, "fixed": False, "prefixes": [], "upcoming": []}
+    answer = answered(
         monkeypatch,
         SOURCE_ADDRESSES="203.0.113.7,203.0.113.16/28",
         NEXT_SOURCE_ADDRESSES="198.51.100.1,2001:db8::/56",
@@ -72,8 +72,8 @@ def test_receivers_are_told_the_addresses_and_what_they_will_be(monkeypatch: pyt
         "upcoming": [{"from": "2027-01-01T00:00:00Z", "prefixes": ["198.51.100.1/32", "2001:db8::/56"]}],
     }
     assert answer["headers"]["Cache-Control"] == "public, max-age=3600"
-    assert told(monkeypatch, "HEAD")["statusCode"] == 200
-    assert told(monkeypatch, "POST")["statusCode"] == 405
+    assert answered(monkeypatch, "HEAD")["statusCode"] == 200
+    assert answered(monkeypatch, "POST")["statusCode"] == 405
     assert f"{PATH}/" in ADDRESSES
 
 
@@ -92,7 +92,7 @@ def test_control_does_not_start_with_addresses_that_are_none(
 ) -> None:
     assert name in {each.name for each in settings_of("control")}
     with pytest.raises(MissingSettingError, match=name):
-        told(monkeypatch, **{name: value})
+        answered(monkeypatch, **{name: value})
 
 
 def test_all_of_it_is_off_by_default() -> None:

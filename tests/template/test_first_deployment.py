@@ -26,8 +26,8 @@ RESERVING = {
 }
 
 
-def stage(made: dict[str, Resource]) -> Resource:
-    found: Resource = made["WebSocketStage"]
+def stage(resources: dict[str, Resource]) -> Resource:
+    found: Resource = resources["WebSocketStage"]
     return found
 
 
@@ -41,10 +41,10 @@ def test_no_setting_of_the_account_is_needed_and_none_is_touched() -> None:
 
 
 def test_connections_are_logged_on_request() -> None:
-    made = deployed(WebSocketAccessLog="true")
-    settings = stage(made)["Properties"]["AccessLogSettings"]
+    resources = deployed(WebSocketAccessLog="true")
+    settings = stage(resources)["Properties"]["AccessLogSettings"]
     assert settings["DestinationArn"] == {"Fn::GetAtt": ["WebSocketLogs", "Arn"]}
-    assert made.keys() - HUB.keys() == {"WebSocketLogs"}
+    assert resources.keys() - HUB.keys() == {"WebSocketLogs"}
 
 
 def test_no_concurrency_is_reserved_unless_it_is_asked_for() -> None:
@@ -60,10 +60,10 @@ def test_no_concurrency_is_reserved_unless_it_is_asked_for() -> None:
 @pytest.mark.parametrize(("function", "name"), RESERVING.items())
 def test_acceptance_and_its_hand_on_can_be_given_room_and_control_a_bound(function: str, name: str) -> None:
     assert (parameter(name)["Default"], parameter(name)["MinValue"]) == (0, 0)
-    made = deployed(**{name: "40"})
-    reserved = {key for key, each in made.items() if "ReservedConcurrentExecutions" in each.get("Properties", {})}
+    resources = deployed(**{name: "40"})
+    reserved = {key for key, each in resources.items() if "ReservedConcurrentExecutions" in each.get("Properties", {})}
     assert reserved == {function}
-    assert made[function]["Properties"]["ReservedConcurrentExecutions"] == {"Ref": name}
+    assert resources[function]["Properties"]["ReservedConcurrentExecutions"] == {"Ref": name}
 
 
 def started_by_queues(choice: int) -> int:

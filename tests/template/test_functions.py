@@ -159,13 +159,13 @@ def test_api_gateway_waits_for_no_run_whose_failure_it_would_tell_a_consumer() -
 def test_producers_get_a_url_of_ingest_only_on_request_and_anyone_may_call_it() -> None:
     kinds = {"AWS::Lambda::Url", "AWS::CloudWatch::Alarm", "AWS::Lambda::Permission"}
     without, having = deployed(), deployed(ProducersUrl="true")
-    made = {name: each for name, each in having.items() if name not in without}
-    assert {each["Type"] for each in made.values()} == kinds
+    created = {name: each for name, each in having.items() if name not in without}
+    assert {each["Type"] for each in created.values()} == kinds
     # The hub authenticates producers itself, as it does behind the gateway
-    (url,) = (each["Properties"] for each in made.values() if each["Type"] == "AWS::Lambda::Url")
+    (url,) = (each["Properties"] for each in created.values() if each["Type"] == "AWS::Lambda::Url")
     assert url == {"AuthType": "NONE", "TargetFunctionArn": {"Fn::GetAtt": ["IngestFunction", "Arn"]}}
     # Since October 2025 a URL needs both, and the second lets nobody run the function any other way
-    permissions = [each["Properties"] for each in made.values() if each["Type"] == "AWS::Lambda::Permission"]
+    permissions = [each["Properties"] for each in created.values() if each["Type"] == "AWS::Lambda::Permission"]
     common = {"FunctionName": {"Ref": "IngestFunction"}, "Principal": "*"}
     assert permissions == [
         {"Action": "lambda:InvokeFunctionUrl", **common, "FunctionUrlAuthType": "NONE"},
@@ -180,9 +180,9 @@ def test_a_queue_of_others_is_read_only_on_request_and_by_ingest_alone(kind: str
     to = {f"Consumed{kind}To": "5f0000000000000000000001/queues/orders"}
     without, having = deployed(), deployed(**{f"Consumed{kind}Arn": arn}, **to)
     # Then all that it makes is a mapping, which reports what failed by message
-    made = {name: each["Properties"] for name, each in having.items() if name not in without}
-    assert made.keys() == {f"Consumed{kind}Mapping"}
-    [mapping] = made.values()
+    created = {name: each["Properties"] for name, each in having.items() if name not in without}
+    assert created.keys() == {f"Consumed{kind}Mapping"}
+    [mapping] = created.values()
     assert mapping["EventSourceArn"] == {"Ref": f"Consumed{kind}Arn"}
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert mapping["FunctionName"] == {"Ref": "IngestFunction"}

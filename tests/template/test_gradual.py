@@ -24,8 +24,8 @@ def with_preference(how: str) -> dict[str, Any]:
         "GradualDeployment": {**written["Parameters"]["GradualDeployment"], "Default": how},
     }
     code = dict.fromkeys(template.code_folders(written), ("artifacts", "package.zip"))
-    made: dict[str, Any] = template.transform(written, code)["Resources"]
-    return made
+    resources: dict[str, Any] = template.transform(written, code)["Resources"]
+    return resources
 
 
 def test_it_is_off_by_default_and_adds_only_what_it_needs() -> None:
@@ -38,8 +38,8 @@ def test_it_is_off_by_default_and_adds_only_what_it_needs() -> None:
         *(f"{name}{kind}" for name in ("Ingest", "Control") for kind in ("Integration", "Permission")),
         *pushes,
     }
-    made = {name for name, each in with_preference("none").items() if "CodeDeploy" in json.dumps(each)}
-    assert made == set()
+    resources = {name for name, each in with_preference("none").items() if "CodeDeploy" in json.dumps(each)}
+    assert resources == set()
 
 
 def test_whatever_runs_one_of_the_three_runs_the_version_that_is_live() -> None:
@@ -61,10 +61,10 @@ def versions(layer: str) -> dict[str, Any]:
     written = whole()
     code = dict.fromkeys(template.code_folders(written), ("artifacts", "handler.zip"))
     code["PushhubLayer"] = ("artifacts", layer)
-    made = template.transform(written, code)["Resources"]
+    resources = template.transform(written, code)["Resources"]
     return {
         each["Properties"]["FunctionName"]["Ref"]: (name, each.get("DeletionPolicy"))
-        for name, each in made.items()
+        for name, each in resources.items()
         if each["Type"] == "AWS::Lambda::Version"
     }
 
@@ -81,25 +81,31 @@ def test_another_layer_is_another_version_and_the_former_ones_stay() -> None:
 
 
 def test_alarms_of_the_hub_stop_it_and_those_of_the_new_version_alone() -> None:
-    made = with_preference(HOW)
+    resources = with_preference(HOW)
     names = {
-        each["Properties"]["AlarmName"]["Fn::Sub"] for each in made.values() if each["Type"] == "AWS::CloudWatch::Alarm"
+        each["Properties"]["AlarmName"]["Fn::Sub"]
+        for each in resources.values()
+        if each["Type"] == "AWS::CloudWatch::Alarm"
     }
     for name in GRADUAL:
-        group = made[f"{name}FunctionDeploymentGroup"]["Properties"]
+        group = resources[f"{name}FunctionDeploymentGroup"]["Properties"]
         condition, watched, _ = group["AlarmConfiguration"]["Fn::If"]
         assert condition == "LooksAtAlarms"
         own, *others = [each["Name"] for each in watched["Alarms"]]
         assert own == {"Ref": f"{name}ReleaseErrors"}
         # By their names: they look at what would otherwise wait for them
-        told = {each["Fn::Sub"] for each in others}
-        assert told == {f"${{AWS::StackName}}-{each}" for each in ("FunctionErrors", "HubFaults", "ApiServerErrors")}
-        assert told <= names
+        reported = {each["Fn::Sub"] for each in others}
+        assert reported == {
+            f"${{AWS::StackName}}-{each}" for each in ("FunctionErrors", "HubFaults", "ApiServerErrors")
+        }
+        assert reported <= names
         assert {"DEPLOYMENT_STOP_ON_ALARM", "DEPLOYMENT_FAILURE"} <= {*group["AutoRollbackConfiguration"]["Events"]}
-        assert "CodeDeployLambdaAliasUpdate" in made[f"{name}FunctionAliaslive"]["UpdatePolicy"]
-        dimensions = {each["Name"]: each["Value"] for each in made[f"{name}ReleaseErrors"]["Properties"]["Dimensions"]}
+        assert "CodeDeployLambdaAliasUpdate" in resources[f"{name}FunctionAliaslive"]["UpdatePolicy"]
+        dimensions = {
+            each["Name"]: each["Value"] for each in resources[f"{name}ReleaseErrors"]["Properties"]["Dimensions"]
+        }
         (version,) = references(dimensions["ExecutedVersion"])
-        assert made[version]["Properties"]["FunctionName"] == {"Ref": f"{name}Function"}
+        assert resources[version]["Properties"]["FunctionName"] == {"Ref": f"{name}Function"}
         assert dimensions["Resource"] == {"Fn::Sub": f"${{{name}Function}}:live"}
 
 

@@ -363,8 +363,8 @@ def test_the_stacks_own_key_stays_when_another_one_seals() -> None:
 
 
 def test_only_these_apis_and_schedules_may_call_functions() -> None:
-    made = deployed().values()
-    permissions = [each["Properties"] for each in made if each["Type"] == "AWS::Lambda::Permission"]
+    resources = deployed().values()
+    permissions = [each["Properties"] for each in resources if each["Type"] == "AWS::Lambda::Permission"]
     callers = {each["FunctionName"]["Ref"]: references(each["SourceArn"]) - WHERE for each in permissions}
     assert callers == {
         "IngestFunction": {"HttpApi"},

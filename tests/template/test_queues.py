@@ -206,8 +206,8 @@ def test_records_is_shown_what_has_a_record(name: str, kind: str, state: Deliver
     )
     # Then records gets it, unless it is the end of a message or of what was settled before
     patterns = [json.loads(each["Pattern"]) for each in mapping["FilterCriteria"]["Filters"]]
-    told = name != "REMOVE" or (kind == "delivery" and state not in SETTLED)
-    assert any(lets_through(each, change) for each in patterns) == told
+    reported = name != "REMOVE" or (kind == "delivery" and state not in SETTLED)
+    assert any(lets_through(each, change) for each in patterns) == reported
 
 
 def test_dispatch_is_run_for_new_messages_only() -> None:

@@ -38,5 +38,5 @@ def test_a_file_refers_to_its_own_resources_and_parameters_only(name: str) -> No
 def test_what_is_read_of_a_nested_stack_is_told_by_it() -> None:
     hub = template.load(ROOT / "template.yaml")
     inner = template.nested(hub, ROOT)
-    told = {(stack, output) for stack, each in inner.items() for output in each.get("Outputs", ())}
-    assert stacks_told(hub) <= told
+    reported = {(stack, output) for stack, each in inner.items() for output in each.get("Outputs", ())}
+    assert stacks_told(hub) <= reported

@@ -27,14 +27,14 @@ def test_every_table_can_be_put_in_place() -> None:
 def test_it_gets_what_the_template_gives_it(logical: str) -> None:
     properties = of_type("AWS::DynamoDB::Table")[logical]
     (table,) = (each for each in TABLES.values() if each.output == named()[logical])
-    made = described(table)
+    created = described(table)
     # Given the template's keys and index
     kept = ("IndexName", "KeySchema", "Projection")
     indexes = [{key: each[key] for key in kept} for each in properties.get("GlobalSecondaryIndexes", ())]
     # Then the table has the same
-    assert made["KeySchema"] == properties["KeySchema"]
-    assert made.get("GlobalSecondaryIndexes", []) == indexes
-    assert by_name(made["AttributeDefinitions"]) == by_name(properties["AttributeDefinitions"])
+    assert created["KeySchema"] == properties["KeySchema"]
+    assert created.get("GlobalSecondaryIndexes", []) == indexes
+    assert by_name(created["AttributeDefinitions"]) == by_name(properties["AttributeDefinitions"])
     # And stream and time to live
     assert properties.get("StreamSpecification", {}).items() <= STREAM.items()
     assert table.streamed == ("StreamSpecification" in properties)
@@ -49,9 +49,9 @@ def test_what_is_written_into_a_new_table_at_once_is_in_its_stream(table: Table)
         steps = put_in_place(Deployment("", {table.output: "lost"}, session, {}), table, empty=True)
         # When it has just been made, and the next step has not begun
         next(steps)
-        made = session.client("dynamodb").describe_table(TableName="lost")["Table"]
+        created = session.client("dynamodb").describe_table(TableName="lost")["Table"]
     # Then it has a stream already: nothing is accepted that no function hears of
-    assert made["StreamSpecification"] == STREAM
+    assert created["StreamSpecification"] == STREAM
 
 
 def by_name(attributes: list[dict[str, str]]) -> dict[str, str]:

@@ -102,7 +102,7 @@ def test_a_combination_is_refused_if_it_lacks_what_it_needs_and_only_then() -> N
         there = {name for name, is_given in zip(GIVEN, given, strict=True) if is_given}
         lacking = {(one, other) for one, other in NEEDS if one in there and other not in there}
         # When it is deployed
-        told = refused({name: GIVEN[name] if name in there else default(name) for name in GIVEN})
+        refusal = refused({name: GIVEN[name] if name in there else default(name) for name in GIVEN})
         # Then there is one answer for each thing that is lacking, which names it and what needs it
-        assert len(told) == len(lacking), there
-        assert all(any(one in each and other in each for each in told) for one, other in lacking), told
+        assert len(refusal) == len(lacking), there
+        assert all(any(one in each and other in each for each in refusal) for one, other in lacking), refusal

@@ -122,10 +122,10 @@ def _gone(name: str) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]
     return prepare
 
 
-def _changed(name: str, made: Mapping[str, Any]) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]]:
+def _changed(name: str, created: Mapping[str, Any]) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]]:
     def prepare(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
         api.call(ROUTES["ironmq.delete_queue"], names={"queue": name})
-        ask(api, "ironmq.put_queue", {"queue": made}, queue=name)
+        ask(api, "ironmq.put_queue", {"queue": created}, queue=name)
         return {"queue": name}, {}
 
     return prepare
@@ -167,8 +167,8 @@ def _span_export(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
 
 def _alert(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     _no_alert(api)
-    made = ask(api, "ironmq.create_project_alert", {"alert": ALERT}).body["alert"]
-    return {"alert": made["id"]}, {}
+    created = ask(api, "ironmq.create_project_alert", {"alert": ALERT}).body["alert"]
+    return {"alert": created["id"]}, {}
 
 
 def _pushed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
@@ -287,7 +287,9 @@ PARAMETER = {"name": "acme.key", "value": "1", "data_type": "integer"}
 INTEGRATION = {"name": "acme", "url": "https://acme.example", "token": "t", "category": "custom"}
 
 
-def _made(name: str, key: str, fields: Mapping[str, Any]) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]]:
+def _existing(
+    name: str, key: str, fields: Mapping[str, Any]
+) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]]:
     """A new object, replacing an earlier one."""
 
     def prepare(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
@@ -372,19 +374,19 @@ HUB = {
     ),
     "hub.list_mappings": Good(),
     "hub.make_mapping": Good(_none("mappings"), {"mapping": MAPPING}),
-    "hub.show_mapping": Good(_made("hub.make_mapping", "mapping", MAPPING)),
-    "hub.change_mapping": Good(_made("hub.make_mapping", "mapping", MAPPING), {"mapping": MAPPING}),
-    "hub.delete_mapping": Good(_made("hub.make_mapping", "mapping", MAPPING)),
+    "hub.show_mapping": Good(_existing("hub.make_mapping", "mapping", MAPPING)),
+    "hub.change_mapping": Good(_existing("hub.make_mapping", "mapping", MAPPING), {"mapping": MAPPING}),
+    "hub.delete_mapping": Good(_existing("hub.make_mapping", "mapping", MAPPING)),
     "hub.list_schedulers": Good(),
     "hub.make_scheduler": Good(_none("schedulers"), {"scheduler": SCHEDULER}),
-    "hub.show_scheduler": Good(_made("hub.make_scheduler", "scheduler", SCHEDULER)),
-    "hub.change_scheduler": Good(_made("hub.make_scheduler", "scheduler", SCHEDULER), {"scheduler": SCHEDULER}),
-    "hub.delete_scheduler": Good(_made("hub.make_scheduler", "scheduler", SCHEDULER)),
+    "hub.show_scheduler": Good(_existing("hub.make_scheduler", "scheduler", SCHEDULER)),
+    "hub.change_scheduler": Good(_existing("hub.make_scheduler", "scheduler", SCHEDULER), {"scheduler": SCHEDULER}),
+    "hub.delete_scheduler": Good(_existing("hub.make_scheduler", "scheduler", SCHEDULER)),
     "hub.list_parameters": Good(),
     "hub.make_parameter": Good(_none("parameters"), {"parameter": PARAMETER}),
-    "hub.show_parameter": Good(_made("hub.make_parameter", "parameter", PARAMETER)),
-    "hub.change_parameter": Good(_made("hub.make_parameter", "parameter", PARAMETER), {"parameter": PARAMETER}),
-    "hub.delete_parameter": Good(_made("hub.make_parameter", "parameter", PARAMETER)),
+    "hub.show_parameter": Good(_existing("hub.make_parameter", "parameter", PARAMETER)),
+    "hub.change_parameter": Good(_existing("hub.make_parameter", "parameter", PARAMETER), {"parameter": PARAMETER}),
+    "hub.delete_parameter": Good(_existing("hub.make_parameter", "parameter", PARAMETER)),
     "hub.list_integrations": Good(query={"global": ""}),
     "hub.register_integration": Good(_endpoint, {"integration": INTEGRATION}),
     "hub.show_integration": Good(_integration),
@@ -589,8 +591,8 @@ def _with_event_type(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
 
 def _webhook_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _with_event_type(api)
-    made = ask(api, "webhooks.create_endpoint", {**WEBHOOK_ENDPOINT, **SECRET}, app=names["app"])
-    return {**names, "endpoint": made.body["id"]}, {}
+    created = ask(api, "webhooks.create_endpoint", {**WEBHOOK_ENDPOINT, **SECRET}, app=names["app"])
+    return {**names, "endpoint": created.body["id"]}, {}
 
 
 SINK = {
@@ -628,8 +630,8 @@ TRIAL = {
 
 def _sink(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _with_event_type(api)
-    made = ask(api, "webhooks.create_sink", {**SINK, "uid": None}, app=names["app"])
-    return {**names, "destination": made.body["id"]}, {}
+    created = ask(api, "webhooks.create_sink", {**SINK, "uid": None}, app=names["app"])
+    return {**names, "destination": created.body["id"]}, {}
 
 
 def _certified(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
@@ -654,13 +656,13 @@ def _asymmetric(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
 def _asked(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _with_event_type(api)
     wanted = {"mode": "binary", "consent": True, "callback": True}
-    made = ask(api, "webhooks.create_endpoint", {**WEBHOOK_ENDPOINT, "cloudEvents": wanted}, app=names["app"])
+    created = ask(api, "webhooks.create_endpoint", {**WEBHOOK_ENDPOINT, "cloudEvents": wanted}, app=names["app"])
     api.world.run(seconds=1)
     callback = api.world.sender.requests[-1].headers["WebHook-Request-Callback"]
     return {
         "project": api.project,
         "app": names["app"],
-        "endpoint": made.body["id"],
+        "endpoint": created.body["id"],
         "secret": callback.rpartition("/")[2],
     }, {}
 
@@ -688,8 +690,8 @@ def _source(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
 
 def _source_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _source(api)
-    made = ask(api, "webhooks.create_source_endpoint", SOURCE_ENDPOINT, source=names["source"])
-    return {**names, "endpoint": made.body["id"]}, {}
+    created = ask(api, "webhooks.create_source_endpoint", SOURCE_ENDPOINT, source=names["source"])
+    return {**names, "endpoint": created.body["id"]}, {}
 
 
 def _at_source(api: Served, wanted: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -819,8 +821,8 @@ def _no_operational_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any
 
 def _operational_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     _no_operational_endpoint(api)
-    made = ask(api, "webhooks.create_operational_endpoint", {**OPERATIONAL, **SECRET})
-    return {"endpoint": made.body["id"]}, {}
+    created = ask(api, "webhooks.create_operational_endpoint", {**OPERATIONAL, **SECRET})
+    return {"endpoint": created.body["id"]}, {}
 
 
 def _operational_gated(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
@@ -861,8 +863,8 @@ def _connector(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
 
 def _app_integration(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _application(api)
-    made = ask(api, "webhooks.create_integration", APP_INTEGRATION, app=names["app"]).body["id"]
-    return {**names, "integration": made}, {}
+    created = ask(api, "webhooks.create_integration", APP_INTEGRATION, app=names["app"]).body["id"]
+    return {**names, "integration": created}, {}
 
 
 def _autoconfig(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
@@ -874,15 +876,15 @@ def _with_its_token(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     """The caller presents the key in an autoconfiguration's token, a new one each time."""
     api.token = api.world.token
     names, _ = _with_event_type(api)
-    made = ask(api, "webhooks.create_autoconfig", {"featureFlags": ["beta"]}, app=names["app"]).body
-    api.token = json.loads(base64.b64decode(made["token"].removeprefix("auto_v2_")))["tok"]
-    return {**names, "autoconfig": made["id"]}, {}
+    created = ask(api, "webhooks.create_autoconfig", {"featureFlags": ["beta"]}, app=names["app"]).body
+    api.token = json.loads(base64.b64decode(created["token"].removeprefix("auto_v2_")))["tok"]
+    return {**names, "autoconfig": created["id"]}, {}
 
 
 def _polling_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _with_event_type(api)
-    made = ask(api, "webhooks.create_sink", {"type": "pollingEndpoint"}, app=names["app"])
-    return {**names, "sink": made.body["id"], "consumer": "c"}, {}
+    created = ask(api, "webhooks.create_sink", {"type": "pollingEndpoint"}, app=names["app"])
+    return {**names, "sink": created.body["id"], "consumer": "c"}, {}
 
 
 def _leased(api: Served) -> tuple[dict[str, str], dict[str, Any]]:

@@ -87,10 +87,10 @@ def as_bytes(value: Any) -> bytes:
 
 def world_of(name: str) -> Served:
     """A new world for the protocol of a route; every endpoint in it accepts what it is sent."""
-    made = served(name.partition(".")[0])
+    created = served(name.partition(".")[0])
     if name.startswith("hub."):
-        made.world.endpoints = defaultdict(lambda: lambda _: {})
-    return made
+        created.world.endpoints = defaultdict(lambda: lambda _: {})
+    return created
 
 
 def filled(body: Any, query: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
@@ -108,17 +108,17 @@ def refusal_in_dialect(name: str, answer: Answer) -> bool:
             return answer.status in {400, 401, 403, 404, 405, 413} and set(body) == {"msg"} and bool(body["msg"])
         case "hub":
             texts = [each for errors in body.get("errors", {}).values() for each in errors]
-            told = isinstance(body["error"], str) and set(body) <= {"error", "errors"}
-            return answer.status in {401, 404, 405, 409, 413, 422} and told and all(map(str, texts))
+            reported = isinstance(body["error"], str) and set(body) <= {"error", "errors"}
+            return answer.status in {401, 404, 405, 409, 413, 422} and reported and all(map(str, texts))
         case "webhooks":
             if answer.status == 422:
                 return all(each["loc"] and each["msg"] and each["type"] for each in body["detail"])
             # Replacing under an unknown name creates.
-            made = answer.status in {200, 201} and name.startswith(("webhooks.replace_", "webhooks.create_"))
+            created = answer.status in {200, 201} and name.startswith(("webhooks.replace_", "webhooks.create_"))
             # What only Svix has is named.
             missing = answer.status == 501 and body["code"] == "not_implemented"
             refused = missing or answer.status in {400, 401, 404, 405, 409, 413}
-            return made or (refused and set(body) == {"code", "detail"})
+            return created or (refused and set(body) == {"code", "detail"})
         case _:
             # Notifications 2.0 answers some refusals with 500, each with its own name.
             refused = answer.status in {401, 404, 409, 413, 422} or body["error"] == "reliable-notification/Not Found"

@@ -198,25 +198,25 @@ def test_an_owners_portal_is_told_from_the_organization(trail: Kept) -> None:
     token = ask(api, "webhooks.portal_access", {}, app=names["app"]).body["token"]
     trail.entries.clear()
     # When they add an endpoint
-    made = api.call(
+    created = api.call(
         ROUTES["webhooks.create_endpoint"], {"url": "https://b.example/in"}, names={"app": names["app"]}, token=token
     )
     # Then the entries say that, and what was made
     asked, ended = trail.entries
     assert (asked["by"]["kind"], asked["by"]["token"]) == ("portal", token_hash(token)[:12])
     assert asked["by"]["app"].startswith("app_")
-    assert ended["made"] == made.body["id"]
+    assert ended["made"] == created.body["id"]
 
 
 def test_a_project_sees_who_changed_what(trail: Kept) -> None:
     api = a_queue(trail)
     ask(api, "ironmq.change_queue", {"queue": {"message_timeout": 90}}, queue="orders")
-    told = ask(api, "ironmq.list_changes").body
-    [change] = told["changes"]
-    assert (told["kept"], told["after"]) == (True, None)
+    answer = ask(api, "ironmq.list_changes").body
+    [change] = answer["changes"]
+    assert (answer["kept"], answer["after"]) == (True, None)
     assert (change["action"], change["status"], change["made"]) == ("ironmq.change_queue", 200, None)
     assert change["after"]["queue"]["message_timeout"] == 90
-    assert violation("ironmq.list_changes", Answer(200, told, {})) is None
+    assert violation("ironmq.list_changes", Answer(200, answer, {})) is None
     # What is no cursor is refused, and a hub without a trail says so
     assert api.call(ROUTES["ironmq.list_changes"], query={"after": "../x"}).status == 400
     audit.trail = None

@@ -27,15 +27,15 @@ def test_a_project_that_does_not_exist_looks_like_one_whose_token_is_wrong(
 ) -> None:
     # Given an unknown token
     api = apis[route.name.partition(".")[0]]
-    told, asked = {}, {}
+    reported, asked = {}, {}
     for project in (api.project, UNKNOWN):
         # When it is presented for an existing project, and for one that does not exist
         api.reads.clear()
-        told[project] = api.call(route, project=project, token="no-such-token")
+        reported[project] = api.call(route, project=project, token="no-such-token")
         asked[project] = list(api.reads)
     # Then both get the same answer, after the same look-ups
-    assert told[api.project] == told[UNKNOWN]
-    assert told[UNKNOWN].status == 401
+    assert reported[api.project] == reported[UNKNOWN]
+    assert reported[UNKNOWN].status == 401
     assert asked[api.project] == asked[UNKNOWN]
 
 

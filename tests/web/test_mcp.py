@@ -100,18 +100,18 @@ def modern(method: str, **params: Any) -> tuple[bytes, dict[str, str]]:
 
 def test_a_client_of_the_newest_revision_needs_no_handshake(assistant: Assistant) -> None:
     body, headers = modern("server/discover")
-    status, told, _ = assistant.send(body, **headers)
-    assert (status, told["id"], told["result"]["supportedVersions"][0]) == (200, "a", NEWEST)
+    status, answer, _ = assistant.send(body, **headers)
+    assert (status, answer["id"], answer["result"]["supportedVersions"][0]) == (200, "a", NEWEST)
     # And the server says who it is where that revision looks for it
-    assert told["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "pushhub"
+    assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "pushhub"
     body, headers = modern("tools/list")
-    _, told, _ = assistant.send(body, **headers)
-    assert {each["name"] for each in told["result"]["tools"]} == READING
-    assert told["result"]["resultType"] == "complete"
+    _, answer, _ = assistant.send(body, **headers)
+    assert {each["name"] for each in answer["result"]["tools"]} == READING
+    assert answer["result"]["resultType"] == "complete"
     body, headers = modern("tools/call", name="list_endpoints", arguments={"app": assistant.app})
-    status, told, _ = assistant.send(body, **headers)
+    status, answer, _ = assistant.send(body, **headers)
     assert status == 200
-    assert assistant.endpoint in told["result"]["content"][1]["text"]
+    assert assistant.endpoint in answer["result"]["content"][1]["text"]
 
 
 @pytest.mark.parametrize(
@@ -126,16 +126,16 @@ def test_headers_that_say_other_than_the_body_are_refused(
     assistant: Assistant, changed: dict[str, str], code: int
 ) -> None:
     body, headers = modern("tools/call", name="list_endpoints", arguments={"app": assistant.app})
-    status, told, _ = assistant.send(body, **{**headers, **changed})
-    assert (status, told["error"]["code"], told["id"]) == (400, code, "a")
+    status, answer, _ = assistant.send(body, **{**headers, **changed})
+    assert (status, answer["error"]["code"], answer["id"]) == (400, code, "a")
 
 
 def test_a_revision_of_the_future_is_told_which_ones_there_are(assistant: Assistant) -> None:
     body, headers = modern("tools/list")
     later = {**headers, "mcp-protocol-version": "2031-01-01"}
-    status, told, _ = assistant.send(body.replace(NEWEST.encode(), b"2031-01-01"), **later)
-    assert (status, told["error"]["code"]) == (400, -32022)
-    assert told["error"]["data"] == {"supported": [NEWEST], "requested": "2031-01-01"}
+    status, answer, _ = assistant.send(body.replace(NEWEST.encode(), b"2031-01-01"), **later)
+    assert (status, answer["error"]["code"]) == (400, -32022)
+    assert answer["error"]["data"] == {"supported": [NEWEST], "requested": "2031-01-01"}
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_a_revision_of_the_future_is_told_which_ones_there_are(assistant: Assist
 )
 def test_older_clients_get_their_handshake(assistant: Assistant, asked: str, given: str) -> None:
     params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    status, told = assistant.ask("initialize", params)
-    assert (status, told["result"]["protocolVersion"]) == (200, given)
-    assert told["result"]["capabilities"] == {"tools": {}}
+    status, answer = assistant.ask("initialize", params)
+    assert (status, answer["result"]["protocolVersion"]) == (200, given)
+    assert answer["result"]["capabilities"] == {"tools": {}}
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     status, body, headers = assistant.send(json.dumps(note).encode(), **{"mcp-protocol-version": given})
     assert (status, body) == (202, None)
@@ -170,17 +170,17 @@ def test_older_clients_get_their_handshake(assistant: Assistant, asked: str, giv
     ids=range(10),
 )
 def test_what_is_no_request_is_told(assistant: Assistant, body: bytes, code: int) -> None:
-    status, told, _ = assistant.send(body)
-    assert (status, told["error"]["code"]) == (400, code)
+    status, answer, _ = assistant.send(body)
+    assert (status, answer["error"]["code"]) == (400, code)
 
 
 @pytest.mark.parametrize("method", ["resources/list", "tools/nothing", ""])
 def test_there_are_tools_only(assistant: Assistant, method: str) -> None:
-    status, told = assistant.ask(method)
-    assert (status, told["error"]["code"]) == (200, -32601)
+    status, answer = assistant.ask(method)
+    assert (status, answer["error"]["code"]) == (200, -32601)
     body, headers = modern(method)
-    status, told, _ = assistant.send(body, **headers)
-    assert (status, told["error"]["code"]) == (404, -32601)
+    status, answer, _ = assistant.send(body, **headers)
+    assert (status, answer["error"]["code"]) == (404, -32601)
 
 
 def test_every_tool_is_described_and_says_whether_it_writes(assistant: Assistant) -> None:
@@ -281,8 +281,8 @@ def test_it_writes_only_when_asked_for_that_and_when_the_token_may(assistant: As
     world.sender.script(URL, 200)
     asked = {"app": assistant.app, "endpoint": assistant.endpoint}
     # Not by default
-    status, told = assistant.ask("tools/call", {"name": "resend", "arguments": {**asked, "message": message}})
-    assert (status, told["error"]["code"]) == (200, -32602)
+    status, answer = assistant.ask("tools/call", {"name": "resend", "arguments": {**asked, "message": message}})
+    assert (status, answer["error"]["code"]) == (200, -32602)
     assert not assistant.names() & WRITING
     # By a token that may
     assistant.query = "writes=true"
@@ -299,8 +299,8 @@ def test_it_writes_only_when_asked_for_that_and_when_the_token_may(assistant: As
     reading = {"capabilities": ["ViewBase"]}
     assistant.token = world.ask("POST", f"/auth/app-portal-access/{assistant.app}", reading)["token"]
     assert not assistant.names() & WRITING
-    status, told = assistant.ask("tools/call", {"name": "resend", "arguments": {**asked, "message": message}})
-    assert (status, told["error"]["code"]) == (200, -32602)
+    status, answer = assistant.ask("tools/call", {"name": "resend", "arguments": {**asked, "message": message}})
+    assert (status, answer["error"]["code"]) == (200, -32602)
     # But by one that may, of an application's owner
     sending = {"capabilities": ["ViewBase", "CreateAttempts"]}
     assistant.token = world.ask("POST", f"/auth/app-portal-access/{assistant.app}", sending)["token"]
@@ -414,9 +414,9 @@ def test_half_a_surrogate_pair_is_refused_wherever_it_is(assistant: Assistant, a
             f'{{"jsonrpc": "2.0", "id": {identifier}, "method": "tools/call", "params": '
             f'{{"name": "why_failed", "arguments": {{{given}}}}}}}'
         )
-        status, told, _ = assistant.send(body.encode())
-        assert (status, told["id"], told["error"]["code"]) == (400, None, -32700)
-        assert "half a surrogate pair (line 1, column " in told["error"]["message"]
+        status, answer, _ = assistant.send(body.encode())
+        assert (status, answer["id"], answer["error"]["code"]) == (400, None, -32700)
+        assert "half a surrogate pair (line 1, column " in answer["error"]["message"]
 
 
 def test_endpoints_in_trouble_are_all_counted_with_the_health_of_each(assistant: Assistant) -> None:

@@ -44,15 +44,15 @@ def test_a_letter_too_few_is_told_with_the_name_that_was_meant(data: st.DataObje
     typo = name[:place] + name[place + 1 :]
     body = {typo if each == name else each: value for each, value in sent.items()}
     # Then it is told, with the name that was meant or another one as near
-    [told] = Misspelt(protocol.description)(route.name, json.dumps(body).encode())
-    assert told.startswith(f"{typo} is not read: did you mean ")
+    [reported] = Misspelt(protocol.description)(route.name, json.dumps(body).encode())
+    assert reported.startswith(f"{typo} is not read: did you mean ")
 
 
 def test_what_lies_inside_is_looked_at_and_what_is_free_is_not() -> None:
-    told = Misspelt(PROTOCOLS[0].description)
+    reported = Misspelt(PROTOCOLS[0].description)
     push = {"subscribers": [{"name": "a", "url": "https://a.example", "heders": {"X-Heders": "1"}}], "retrys": 3}
     body = {"queue": {"serch_fields": ["id"], "size": 3, "total_messages": 4, "push": push}}
-    assert sorted(told("ironmq.put_queue", json.dumps(body).encode())) == [
+    assert sorted(reported("ironmq.put_queue", json.dumps(body).encode())) == [
         "heders is not read: did you mean headers?",
         "retrys is not read: did you mean retries?",
         "serch_fields is not read: did you mean search_fields?",
@@ -80,8 +80,8 @@ def test_hostile_bodies_are_told_nothing(body: bytes) -> None:
 
 def test_a_body_full_of_them_gets_a_few_warnings() -> None:
     queue = {f"serch_field{each}": 1 for each in range(1_000)}
-    told = Misspelt(PROTOCOLS[0].description)("ironmq.put_queue", json.dumps({"queue": queue}).encode())
-    assert len(told) == MOST_WARNINGS
+    reported = Misspelt(PROTOCOLS[0].description)("ironmq.put_queue", json.dumps({"queue": queue}).encode())
+    assert len(reported) == MOST_WARNINGS
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ class Browser:
             "headers": {name.replace("_", "-"): value for name, value in headers.items()},
             "requestContext": {"http": {"method": method}, "stage": "$default"},
         }
-        told = self.site.answer(event)
-        assert told["isBase64Encoded"] is True
-        return Answer(told["statusCode"], told["headers"], base64.b64decode(told["body"]))
+        answer = self.site.answer(event)
+        assert answer["isBase64Encoded"] is True
+        return Answer(answer["statusCode"], answer["headers"], base64.b64decode(answer["body"]))
 
     def file(self, name: str) -> str:
         """The path of a file according to the page."""

@@ -15,10 +15,10 @@ WAITING = {"hub.register_integration", "hub.change_integration"}
 
 def world_of(name: str) -> Served:
     """A new world whose API notes what it sends."""
-    made = served(name.partition(".")[0], noted=("sender",))
+    created = served(name.partition(".")[0], noted=("sender",))
     if name.startswith("hub."):
-        made.world.endpoints = defaultdict(lambda: lambda _: {})
-    return made
+        created.world.endpoints = defaultdict(lambda: lambda _: {})
+    return created
 
 
 @pytest.mark.parametrize("name", GOOD)

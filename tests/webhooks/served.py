@@ -73,8 +73,8 @@ class ServedWorld:
         path, query = urlsplit(target).path, urlsplit(target).query
         with self._lock:
             if path in ("/turn", "/answers", "/sent"):
-                told = getattr(self, path[1:])(**json.loads(body))
-                return 200, {}, json.dumps(told).encode()
+                reported = getattr(self, path[1:])(**json.loads(body))
+                return 200, {}, json.dumps(reported).encode()
             result = self.world.api.handle(
                 {
                     "rawPath": unquote(path),

@@ -30,10 +30,10 @@ def test_messages_of_a_key_are_numbered_and_the_others_are_not() -> None:
     ids = [post(world, app, "customer:7") for _ in range(3)]
     alone = post(world, app, None)
     world.run(seconds=5)
-    told = {each.headers["webhook-id"]: each.headers for each in world.sender.requests}
-    assert [told[each]["webhook-sequence"] for each in ids] == ["1", "2", "3"]
-    assert {told[each]["webhook-ordering-key"] for each in ids} == {"customer:7"}
-    assert {"webhook-sequence", "webhook-ordering-key"}.isdisjoint(told[alone])
+    reported = {each.headers["webhook-id"]: each.headers for each in world.sender.requests}
+    assert [reported[each]["webhook-sequence"] for each in ids] == ["1", "2", "3"]
+    assert {reported[each]["webhook-ordering-key"] for each in ids} == {"customer:7"}
+    assert {"webhook-sequence", "webhook-ordering-key"}.isdisjoint(reported[alone])
     # And the message shows its key
     assert world.ask("GET", f"/app/{app}/msg/{ids[0]}")["orderingKey"] == "customer:7"
     assert "orderingKey" not in world.ask("GET", f"/app/{app}/msg/{alone}")
@@ -122,9 +122,9 @@ def test_whatever_fails_once_the_messages_of_a_key_arrive_in_order(fault: Fault)
     for number in range(1, len(learned.plan.calls) + 1):
         world, ids = posted(FaultPlan(fault, at=number))
         world.run(seconds=3 * 3600)
-        told = f"call {number}: {world.plan.calls[number - 1]}"
+        case = f"call {number}: {world.plan.calls[number - 1]}"
         # Each arrives, perhaps twice; the first arrivals are in order
-        assert list(dict.fromkeys(sent(world))) == ids, told
+        assert list(dict.fromkeys(sent(world))) == ids, case
 
 
 def _until_taken(world: WebhooksWorld, app: str, number: int) -> str:
@@ -151,8 +151,8 @@ def test_a_message_whose_content_is_destroyed_lets_the_next_one_go(fault: Fault 
         # When that one is erased, retried until it succeeds
         world.plan = plan
         for _ in range(3):
-            for made in ("hub", "api"):
-                world.__dict__.pop(made, None)
+            for name in ("hub", "api"):
+                world.__dict__.pop(name, None)
             try:
                 if world.call("DELETE", f"/app/{app}/msg/{ids[0]}/content").status == 204:
                     break

@@ -234,8 +234,8 @@ def test_what_is_stored_is_delivered_only_within_the_reach_of_whoever_set_it(rea
 
 def _set_all(world: WebhooksWorld, app: str, url: str, reach: Reach) -> list[Endpoint]:
     """Endpoints of an application with a URL, whoever set it."""
-    made = world.make_endpoint(app, uid="inner")
-    there = world.ports.endpoints.endpoint(PROJECT, app, made)
+    created = world.make_endpoint(app, uid="inner")
+    there = world.ports.endpoints.endpoint(PROJECT, app, created)
     assert there is not None
     fields = replace(there.fields, url=url)
     return [world.ports.endpoints.put_endpoint(replace(there, fields=fields, reach=reach), there)]
@@ -281,11 +281,11 @@ def test_a_portal_sees_that_a_tenants_endpoint_is_there_and_no_more(url: str) ->
     body = {"eventType": "user.created", "payload": {"a": {"b": [1]}}, "channels": ["a"]}
     names["message"] = ask(api, "webhooks.create_message", body, app=names["app"]).body["id"]
     api.world.run(seconds=1)
-    made = ask(api, "webhooks.list_attempts_of_message", app=names["app"], message=names["message"]).body["data"]
+    created = ask(api, "webhooks.list_attempts_of_message", app=names["app"], message=names["message"]).body["data"]
     connector = ask(api, "webhooks.create_connector", GOOD["webhooks.create_connector"].body).body["id"]
     polled = ask(api, "webhooks.create_sink", {"type": "pollingEndpoint"}, app=names["app"]).body["id"]
-    names |= {"attempt": made[0]["id"], "event_type": "user.created", "connector": connector, "sink": polled}
-    assert made[0]["url"] == masked_url(url)
+    names |= {"attempt": created[0]["id"], "event_type": "user.created", "connector": connector, "sink": polled}
+    assert created[0]["url"] == masked_url(url)
     kept = [each for each in stored(api) if each.endpoint_id == one]
     # When a portal's token is presented on every route that it may use
     for name in PORTALS:
@@ -294,14 +294,14 @@ def test_a_portal_sees_that_a_tenants_endpoint_is_there_and_no_more(url: str) ->
             continue
         answer = api.call(route, GOOD[name].body, names=names, token=token)
         # Then it looks at the endpoint, without what opens the place behind it, and nothing else
-        told = f"{name}: {answer}"
-        assert url not in json.dumps(answer.body), told
-        assert TOKEN not in json.dumps(answer.body), told
+        case = f"{name}: {answer}"
+        assert url not in json.dumps(answer.body), case
+        assert TOKEN not in json.dumps(answer.body), case
         touches = "{endpoint}" in route.path and (route.method != "GET" or route.path.endswith(WITHHELD))
         if touches:
-            assert (answer.status, answer.body["code"]) == (403, "insufficient access"), told
+            assert (answer.status, answer.body["code"]) == (403, "insufficient access"), case
         elif route.method == "GET":
-            assert answer.status == 200, told
+            assert answer.status == 200, case
     assert [each for each in stored(api) if each.endpoint_id == one] == kept
     shown = api.call(ROUTES["webhooks.show_endpoint"], names=names, token=token).body
     assert shown["url"] == f"{url.partition(':')[0]}://hidden"
@@ -370,14 +370,14 @@ def test_all_event_types_of_a_portal_are_those_that_it_may_see(flags: list[str])
     app = world.make_app()
     token = str(world.ask("POST", f"/auth/app-portal-access/{app}", {"featureFlags": flags})["token"])
     world.make_endpoint(app, "https://t.example/")
-    made = world.ask("POST", f"/app/{app}/endpoint", {"url": "https://p.example/"}, token=token)["id"]
+    created = world.ask("POST", f"/app/{app}/endpoint", {"url": "https://p.example/"}, token=token)["id"]
     # When messages of both are posted, and what is missing is replayed
     began = world.clock.now()
     for name in ("open", "hidden", "unknown"):
         world.ask("POST", f"/app/{app}/msg", {"eventType": name, "payload": {}})
     world.run(seconds=2)
     since = {"since": "2026-11-10T00:00:00Z"}
-    world.ask("POST", f"/app/{app}/endpoint/{made}/replay-missing", since, token=token)
+    world.ask("POST", f"/app/{app}/endpoint/{created}/replay-missing", since, token=token)
     world.run(seconds=70)
     assert world.clock.now() > began
     # Then the portal's gets those that its token showed
@@ -385,7 +385,7 @@ def test_all_event_types_of_a_portal_are_those_that_it_may_see(flags: list[str])
     assert got.count("https://t.example/") == 3
     assert got.count("https://p.example/") == (3 if seen_with(frozenset(flags), ["beta"]) else 2)
     # Until the tenant chooses
-    world.ask("PATCH", f"/app/{app}/endpoint/{made}", {"filterTypes": None})
+    world.ask("PATCH", f"/app/{app}/endpoint/{created}", {"filterTypes": None})
     world.ask("POST", f"/app/{app}/msg", {"eventType": "hidden", "payload": {}})
     world.run(seconds=2)
     assert [each.url for each in world.sender.requests][len(got) :].count("https://p.example/") == 1
@@ -399,16 +399,16 @@ def test_a_portal_has_nothing_sent_again_that_was_not_sent_and_that_it_could_not
     app = world.make_app()
     token = str(world.ask("POST", f"/auth/app-portal-access/{app}", {"featureFlags": flags})["token"])
     theirs = world.make_endpoint(app, "https://t.example/")
-    made = world.ask("POST", f"/app/{app}/endpoint", {"url": "https://p.example/"}, token=token)["id"]
-    world.ask("PATCH", f"/app/{app}/endpoint/{made}", {"channels": ["other"]})
+    created = world.ask("POST", f"/app/{app}/endpoint", {"url": "https://p.example/"}, token=token)["id"]
+    world.ask("PATCH", f"/app/{app}/endpoint/{created}", {"channels": ["other"]})
     message = world.ask("POST", f"/app/{app}/msg", {"eventType": "hidden", "payload": {}})["id"]
     world.run(seconds=2)
     may = bool(flags)
     # When the portal has it sent to its own, alone or with all others, Then it comes if the flag was there
-    again = world.call("POST", f"/app/{app}/msg/{message}/endpoint/{made}/resend", {}, token=token)
+    again = world.call("POST", f"/app/{app}/msg/{message}/endpoint/{created}/resend", {}, token=token)
     assert again.status == (202 if may else 403)
     since = {"since": "2026-11-10T00:00:00Z"}
-    for endpoint in (made, theirs):
+    for endpoint in (created, theirs):
         world.ask("POST", f"/app/{app}/endpoint/{endpoint}/bulk-replay", since, token=token)
         world.run(seconds=70)
     got = [each.url for each in world.sender.requests]
@@ -418,4 +418,4 @@ def test_a_portal_has_nothing_sent_again_that_was_not_sent_and_that_it_could_not
     again = world.call("POST", f"/app/{app}/msg/{message}/endpoint/{theirs}/resend", {}, token=token)
     assert again.status == 202
     # And the tenant sends what it likes
-    world.ask("POST", f"/app/{app}/msg/{message}/endpoint/{made}/resend", {})
+    world.ask("POST", f"/app/{app}/msg/{message}/endpoint/{created}/resend", {})

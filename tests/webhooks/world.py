@@ -123,6 +123,6 @@ def prepared(plan: FaultPlan) -> tuple[WebhooksWorld, str, str]:
     endpoint = calm.make_endpoint(app)
     calm.plan = plan
     # As a cold start does: everything is built anew, on the same stores.
-    for made in ("hub", "api"):
-        calm.__dict__.pop(made, None)
+    for name in ("hub", "api"):
+        calm.__dict__.pop(name, None)
     return calm, app, endpoint

@@ -285,12 +285,12 @@ def test_an_open_circuit_holds_the_streams_order_and_not_ingests() -> None:
     world.sender.script(URL, Reply(status_code=500))
     world.post("q", b"1", b"2", b"3")
     world.run(seconds=1)
-    made = len(attempts(world))
+    tries = len(attempts(world))
 
     # When a message is posted, and the circuit closes after a while
     [message_id] = world.post("q", b"x")
     world.run(seconds=5)
-    assert len(attempts(world)) <= made + 1
+    assert len(attempts(world)) <= tries + 1
     world.sender.script(URL, 200)
     world.run(seconds=7_200)
 

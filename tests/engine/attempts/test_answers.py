@@ -192,15 +192,15 @@ def test_the_end_of_a_subscriber_survives_any_fault() -> None:
     assert "owner.happened" in learned.calls
     for number, fault in product(range(1, len(learned.calls) + 1), Fault):
         world, accepted = gone(FaultPlan(fault, at=number))
-        told = f"{fault.value} at call {number} ({learned.calls[number - 1]})"
+        case = f"{fault.value} at call {number} ({learned.calls[number - 1]})"
         # Then, if the message was accepted, the subscriber was disabled and the message ended visibly, with at most one
         # further request
         for message_id in accepted:
-            assert world.owner.events, told
+            assert world.owner.events, case
             [delivery] = world.deliveries(message_id)
-            assert delivery.state is DeliveryState.EXHAUSTED, told
-            assert delivery.reason in {"status_410", "subscriber_disabled"}, told
-            assert len(world.sender.requests) <= 2, told
+            assert delivery.state is DeliveryState.EXHAUSTED, case
+            assert delivery.reason in {"status_410", "subscriber_disabled"}, case
+            assert len(world.sender.requests) <= 2, case
 
 
 def test_rules_of_a_subscriber_go_before_those_of_its_queue() -> None:

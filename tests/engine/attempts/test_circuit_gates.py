@@ -191,8 +191,8 @@ def test_a_run_of_failures_opens_the_circuit() -> None:
     assert [*bench.store.looked_after()] == [KEY]
     assert bench.plan.calls[-2:] == ["store.look_after", "store.save"]
     assert bench.telemetry.counts == {"CircuitsOpen": 1}
-    told = {"state": "open", "project": "p", "queue": "q", "subscriber_id": "s0"}
-    assert bench.telemetry.events == [("circuit", told)]
+    reported = {"state": "open", "project": "p", "queue": "q", "subscriber_id": "s0"}
+    assert bench.telemetry.events == [("circuit", reported)]
     assert bench.gate() is Gate.WAIT
 
 
@@ -315,8 +315,8 @@ def test_one_that_changes_all_the_time_is_given_up_after_some_rounds() -> None:
     bench.ended(True)
     assert tries == [*range(1, ROUNDS + 1)]
     assert bench.health().failing_since is None
-    [told] = bench.telemetry.named("health_not_written")
-    assert str(told["error"]).startswith("writing what is known of a subscriber")
+    [event] = bench.telemetry.named("health_not_written")
+    assert str(event["error"]).startswith("writing what is known of a subscriber")
 
 
 def test_what_cannot_be_written_is_told_and_harms_no_delivery() -> None:
@@ -341,8 +341,8 @@ def test_a_warning_is_told_then_written_and_the_last_one_has_it_disabled() -> No
     for _ in range(10):
         bench.clock.advance(seconds=100)
         bench.ended(True, circuit=circuit)
-    told = [(each.percent, (each.at - start) // 1000) for each in bench.events]
-    assert told == [(50, 500), (70, 700), (90, 900), (100, 1000)]
+    reported = [(each.percent, (each.at - start) // 1000) for each in bench.events]
+    assert reported == [(50, 500), (70, 700), (90, 900), (100, 1000)]
     common = {"project": "p", "queue": "q", "queue_uid": "u", "subscriber_id": "s0"}
     assert bench.events[0] == SubscriberEvent(
         kind=SubscriberEventKind.FAILING,

@@ -208,15 +208,15 @@ def failing_for(world: World, seconds: int) -> list[tuple[int, str, int | None]]
 def test_days_of_nothing_but_failure_are_warned_of_and_end_in_disabling() -> None:
     # Given a subscriber that is dead for six days
     world = a_hub()
-    told = failing_for(world, 6 * DAY_S)
+    reported = failing_for(world, 6 * DAY_S)
     # Then its protocol heard of it at 50, 70 and 90 percent of five days, once each, and then had it disabled
-    assert [(kind, percent) for _, kind, percent in told] == [
+    assert [(kind, percent) for _, kind, percent in reported] == [
         ("failing", 50),
         ("failing", 70),
         ("failing", 90),
         ("disable", 100),
     ]
-    for (hour, _, _), expected in zip(told, (60, 84, 108, 120), strict=True):
+    for (hour, _, _), expected in zip(reported, (60, 84, 108, 120), strict=True):
         assert expected <= hour <= expected + 2
     assert len({each.cause for each in world.owner.events}) == 4
     # And its messages ended visibly, without a request

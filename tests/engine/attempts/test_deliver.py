@@ -95,7 +95,7 @@ class Bench:
         self.learned: list[tuple[SubscriberKey, Circuit, bool, bool]] = []
         self.started_over: list[SubscriberKey] = []
         self.whole = Following(Follow.NOTHING)
-        self.told: list[tuple[str, Message, Delivery]] = []
+        self.endings: list[tuple[str, Message, Delivery]] = []
         self.happenings: list[tuple[str, SubscriberEvent]] = []
         messages = faulty(self.messages, "messages", self.plan)
         line = InOrder(
@@ -205,7 +205,7 @@ class _Watcher:
         self._name = name
 
     def seen(self, message: Message, delivery: Delivery) -> None:
-        self._bench.told.append((self._name, message, delivery))
+        self._bench.endings.append((self._name, message, delivery))
 
     def happened(self, event: SubscriberEvent) -> None:
         self._bench.happenings.append((self._name, event))
@@ -255,7 +255,7 @@ def test_a_first_attempt_is_made_with_everything_written_and_told() -> None:
     assert stored.last is not None
     assert (stored.last.subscriber, stored.last.dialect) == ("A", "tested")
     assert (stored.status("a").name, stored.status("a").url) == ("A", "test://a")
-    assert bench.told[0] == ("q", message, stored)
+    assert bench.endings[0] == ("q", message, stored)
     # And logged in one wide event
     assert bench.telemetry.counts == {"DeliveriesDelivered": 1}
     assert bench.telemetry.events == [
@@ -294,8 +294,8 @@ def test_a_failure_is_looked_at_again_when_its_wait_is_over() -> None:
     assert (stored.state, stored.due_at, stored.scheduled) == (DeliveryState.RETRYING, START + 60_030, False)
     assert bench.telemetry.counts == {"AttemptsFailed": 1}
     [(_, event)] = bench.telemetry.events
-    told = ("verdict", "state", "status_code", "error_class", "receive_count", "wait_after_ms")
-    assert [event[each] for each in told] == ["failed", "retrying", 503, "reset", 2, 60_000]
+    reported = ("verdict", "state", "status_code", "error_class", "receive_count", "wait_after_ms")
+    assert [event[each] for each in reported] == ["failed", "retrying", 503, "reset", 2, 60_000]
 
 
 def test_the_last_failure_goes_to_the_error_queue_and_is_counted() -> None:
@@ -445,7 +445,7 @@ def test_what_is_not_due_is_looked_at_when_it_is_and_told_to_those_who_watch() -
     bench, message = Bench(), a_message()
     stored = waiting(message, due_at=START + 5_000)
     assert bench.run(message, stored) == Following(Follow.LATER, START + 5_000)
-    assert bench.told == [("q", message, stored)]
+    assert bench.endings == [("q", message, stored)]
     polled = waiting(message, due_at=START + 5_000, update_url="https://a.example/status")
     assert Bench().run(message, polled) == Following(Follow.POLL, START + 5_000)
 
@@ -470,7 +470,7 @@ def test_what_had_ended_before_is_told_again(state: DeliveryState, follow: Follo
     bench, message = Bench(), a_message()
     stored = waiting(message, state=state, due_at=None, settled_at=START)
     assert bench.run(message, stored) == Following(follow)
-    assert bench.told == [("q", message, stored)]
+    assert bench.endings == [("q", message, stored)]
     assert bench.messages.saved == []
 
 
@@ -479,7 +479,7 @@ def test_what_outlived_its_message_is_closed_and_logged() -> None:
     assert bench.run(message, waiting(message)) == Following(Follow.ERROR)
     closed = bench.stored(message)
     assert (closed.state, closed.settled_at, closed.reason) == (DeliveryState.EXPIRED, START, "")
-    assert bench.told == [("q", message, closed)]
+    assert bench.endings == [("q", message, closed)]
     assert bench.telemetry.counts == {"DeliveriesExpired": 1}
     assert bench.messages.saved == [closed]
     assert bench.telemetry.events == [
@@ -502,7 +502,7 @@ def test_an_end_that_another_one_wrote_first_is_looked_at_anew() -> None:
     bench, message = Bench(), a_message(expires_at=START)
     bench.messages.restore(None, [waiting(message, version=4)])
     assert bench.run(message, waiting(message)) == Following(Follow.LATER, START)
-    assert bench.told == []
+    assert bench.endings == []
     assert bench.telemetry.counts == {}
 
 
@@ -522,7 +522,7 @@ def test_without_its_queue_a_delivery_is_cancelled(gone: str) -> None:
     assert bench.run(message, waiting(message)) == Following(Follow.NOTHING)
     closed = bench.stored(message)
     assert (closed.state, closed.reason) == (DeliveryState.CANCELLED, "queue_deleted")
-    assert bench.told == [("q", message, closed)]
+    assert bench.endings == [("q", message, closed)]
     assert bench.telemetry.named("delivery_closed")[0]["reason"] == "queue_deleted"
 
 
@@ -535,7 +535,7 @@ def test_what_was_there_when_the_queue_was_cleared_is_cancelled(after_ms: int, c
     stored = bench.stored(message)
     ended = (DeliveryState.CANCELLED, "queue_cleared") if cleared else (DeliveryState.DELIVERED, "")
     assert (stored.state, stored.reason) == ended
-    assert bench.told[0] == ("q", message, stored)
+    assert bench.endings[0] == ("q", message, stored)
 
 
 @pytest.mark.parametrize("retried", [False, True])
@@ -597,7 +597,7 @@ def test_an_order_without_its_message_reads_it_and_one_whose_message_is_gone_end
     assert bench.run(message, stored, bare=True) == Following(Follow.ERROR)
     closed = bench.stored(message)
     assert (closed.state, closed.reason) == (DeliveryState.EXPIRED, "message_gone")
-    assert bench.told == []
+    assert bench.endings == []
     # And one that was never stored, or had ended
     assert bench.run(message, bare=True) == Following(Follow.NOTHING)
     ended = waiting(message, state=DeliveryState.EXHAUSTED, due_at=None)
@@ -614,7 +614,7 @@ def test_what_is_owed_to_nobody_ends_and_says_why(here: tuple[bool, ...], reason
     assert bench.run(message, waiting(message)) == Following(Follow.ERROR)
     closed = bench.stored(message)
     assert (closed.state, closed.reason, closed.settled_at) == (DeliveryState.EXHAUSTED, reason, START)
-    assert bench.told == [("q", message, closed)]
+    assert bench.endings == [("q", message, closed)]
     assert bench.started_over == [SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="a")]
     assert bench.orders == []
     # And without a circuit nothing is stored about it
@@ -641,7 +641,7 @@ def test_a_round_whose_last_subscriber_is_gone_is_tried_again_later(delay_s: int
     assert following == (Following(Follow.NOTHING) if scheduled else Following(Follow.LATER, due_at))
     stored = bench.stored(message, "*")
     assert (stored.tries, stored.due_at, stored.version, stored.scheduled) == (1, due_at, 2, scheduled)
-    assert bench.told[-1] == ("q", message, stored)
+    assert bench.endings[-1] == ("q", message, stored)
 
 
 def test_a_round_that_another_one_changed_is_looked_at_anew() -> None:
@@ -650,7 +650,7 @@ def test_a_round_that_another_one_changed_is_looked_at_anew() -> None:
     stored = waiting(message, "*", cursor=1)
     bench.messages.restore(None, [replace(stored, version=6)])
     assert bench.run(message, stored, "*") == Following(Follow.LATER, START)
-    assert bench.told == []
+    assert bench.endings == []
 
 
 # -- circuits, limits and order
@@ -665,7 +665,7 @@ def test_a_circuit_that_is_open_lets_it_wait_on_its_subscriber() -> None:
     [waits] = bench.subscribers.waiting(key, 9)
     assert (waits.order.key, waits.order.version) == (message.delivery_key("a"), None)
     assert waits.place.startswith(f"{START:015d}")
-    assert (bench.orders, bench.told) == ([], [])
+    assert (bench.orders, bench.endings) == ([], [])
     assert bench.telemetry.counts == {"DeliveriesWaiting": 1}
 
 
@@ -817,12 +817,12 @@ def test_one_that_waits_is_tried_once_however_the_end_of_the_one_before_and_its_
     bench = Bench()
     bench.messages.accept_once(first)
     outer, inner = (first, second) if whose == "of the one before" else (second, first)
-    made = itertools.count()
+    count = itertools.count()
 
     def interrupted(real: Callable[..., object]) -> Callable[..., object]:
         def call(*given: object, **named: object) -> object:
             answer = real(*given, **named)
-            if next(made) == place:
+            if next(count) == place:
                 bench.run(inner)
             return answer
 
@@ -836,7 +836,7 @@ def test_one_that_waits_is_tried_once_however_the_end_of_the_one_before_and_its_
         for name in names:
             setattr(store, name, interrupted(getattr(store, name)))
     bench.run(outer)
-    if next(made) <= place:
+    if next(count) <= place:
         bench.run(inner)
     # Then the second is tried at once, or its order is sent on, and not both
     tried = bench.messages.delivery(second.delivery_key("a")) is not None
@@ -895,7 +895,7 @@ def test_an_order_for_a_try_that_was_made_or_dropped_does_nothing() -> None:
     for due_at in (START, START + 5_000):
         bench, message = Bench(), a_message()
         assert bench.run(message, waiting(message, due_at=due_at), manual=True) == Following(Follow.NOTHING)
-        assert (bench.orders, bench.told) == ([], [])
+        assert (bench.orders, bench.endings) == ([], [])
 
 
 def test_an_answer_that_ends_the_automatic_tries_too_is_told_and_one_beside_none_is_not() -> None:
@@ -932,7 +932,7 @@ def test_a_try_of_a_subscriber_that_is_gone_is_dropped() -> None:
     assert bench.run(message, asked_for(message), manual=True) == Following(Follow.NOTHING)
     stored = bench.stored(message)
     assert (stored.asked_at, stored.state, stored.version) == (None, DeliveryState.RETRYING, 3)
-    assert bench.told[0] == ("q", message, stored)
+    assert bench.endings[0] == ("q", message, stored)
     # And one that has no other tries ends
     bench = Bench(a_subscriber("a", disabled=True))
     only = replace(added(message, "a", due_at=None), asked_at=START, version=1)

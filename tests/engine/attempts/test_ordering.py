@@ -185,10 +185,10 @@ def test_whatever_call_goes_wrong_nothing_is_lost_and_order_is_kept(slice_: int)
         if position % 3 != slice_:
             continue
         world, accepted = a_line(FaultPlan(fault, at=number))
-        told = f"{fault.value} at call {number} ({learned.calls[number - 1]})"
+        case = f"{fault.value} at call {number} ({learned.calls[number - 1]})"
         for message_id in accepted:
-            assert [each.state for each in world.deliveries(message_id)] == [DeliveryState.DELIVERED], told
-        assert in_order(arrived(world, "s0")), told
+            assert [each.state for each in world.deliveries(message_id)] == [DeliveryState.DELIVERED], case
+        assert in_order(arrived(world, "s0")), case
 
 
 def test_a_try_by_hand_that_failed_lets_its_message_overtake_nothing() -> None:

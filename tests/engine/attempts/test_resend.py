@@ -231,9 +231,9 @@ def test_a_subscriber_that_was_not_owed_a_message_gets_one_try_of_it(status: int
     world.sender.script(B, status)
     resend(world, message.message_id, "s1")
     world.run(seconds=DAY_S)
-    made = the_delivery(world, message.message_id, "s1")
-    assert (made.state, made.attempts, made.tries) == (state, 1, 0)
-    assert made.settled_at is not None
+    created = the_delivery(world, message.message_id, "s1")
+    assert (created.state, created.attempts, created.tries) == (state, 1, 0)
+    assert created.settled_at is not None
     [request] = world.sender.requests_to(B)
     assert request.body == b"x"
 
@@ -376,14 +376,14 @@ def resent(plan: FaultPlan) -> tuple[World, bool]:
     world.run(seconds=HOUR_S)
     if not accepted:
         return world, False
-    told = False
+    reported = False
     for _ in range(3):
         with suppress(Crash, HubError):
             resend(world, accepted[0])
-            told = True
+            reported = True
             break
     world.run(seconds=DAY_S)
-    return world, told
+    return world, reported
 
 
 def test_a_try_that_was_promised_is_made_whatever_goes_wrong() -> None:
@@ -391,8 +391,8 @@ def test_a_try_that_was_promised_is_made_whatever_goes_wrong() -> None:
     resent(learned)
     assert len(learned.calls) > 10
     for number, fault in product(range(1, len(learned.calls) + 1), Fault):
-        world, told = resent(FaultPlan(fault, at=number))
-        if told:
+        world, reported = resent(FaultPlan(fault, at=number))
+        if reported:
             [delivery] = world.messages.all_deliveries()
             assert delivery.state is DeliveryState.DELIVERED, f"{fault.value} at call {number}"
 
@@ -411,8 +411,8 @@ def test_records_tell_asked_tries_from_automatic_ones() -> None:
         record_of_delivery(before, after, world.clock.now())
         for before, after in zip([None, *lives], lives, strict=False)
     ]
-    told = [(each.kind, each.state, each.manual, each.version) for each in records if each]
-    assert told == [
+    reported = [(each.kind, each.state, each.manual, each.version) for each in records if each]
+    assert reported == [
         (RecordKind.ATTEMPT, "exhausted", None, 1),
         (RecordKind.RESCHEDULED, "exhausted", True, 2),
         (RecordKind.ATTEMPT, "exhausted", True, 3),

@@ -179,11 +179,11 @@ def test_endpoints_of_applications_get_none_unless_the_project_wants_that(webhoo
 def test_an_events_attributes_keep_the_trace_as_it_came(webhooks: WebhooksWorld) -> None:
     set_traces(webhooks, Traces.ALL)
     app = webhooks.make_app()
-    made = webhooks.make_endpoint(app, ENDPOINT, cloudEvents={"mode": "binary"})
+    created = webhooks.make_endpoint(app, ENDPOINT, cloudEvents={"mode": "binary"})
     request = posted(webhooks, app)
     assert_of_one_trace([request])
     assert (request.headers["ce-traceparent"], request.headers["ce-tracestate"]) == (PARENT, STATE)
-    webhooks.ask("PATCH", f"/app/{app}/endpoint/{made}", {"cloudEvents": {"mode": "structured"}})
+    webhooks.ask("PATCH", f"/app/{app}/endpoint/{created}", {"cloudEvents": {"mode": "structured"}})
     event = json.loads(posted(webhooks, app).body)
     assert (event["traceparent"], event["tracestate"]) == (PARENT, STATE)
 

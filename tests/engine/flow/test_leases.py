@@ -40,8 +40,8 @@ class Bench:
 
     def orders(self, count: int = 1) -> list[Received]:
         """Orders of the subscriber, as received."""
-        made = [WorkOrder.carrying(message(), "s0") for _ in range(count)]
-        keyed = [replace(each, key=each.key._replace(project=KEY[0], queue_uid=KEY[1])) for each in made]
+        created = [WorkOrder.carrying(message(), "s0") for _ in range(count)]
+        keyed = [replace(each, key=each.key._replace(project=KEY[0], queue_uid=KEY[1])) for each in created]
         return [Received(order=each, sqs_id="1", receipt_handle="h", received_at=0) for each in keyed]
 
     def takes(self, who: Leases, terms: Terms = RATE) -> Lease | None:

@@ -106,9 +106,9 @@ def test_a_percentile_is_exact_to_a_fifth_and_needs_attempts(scale: int) -> None
     # Then what is told of them is near the truth
     for percent in (1, 50, 95, 99):
         truth = durations[percent * 10 - 1]
-        told = percentile_ms(counted.took, percent)
-        assert told is not None
-        assert abs(told - truth) <= max(truth / 5, 4), percent
+        reported = percentile_ms(counted.took, percent)
+        assert reported is not None
+        assert abs(reported - truth) <= max(truth / 5, 4), percent
     assert percentile_ms({}, 50) is None
 
 

@@ -82,31 +82,31 @@ def test_a_run_of_failures_breaks_the_ramp_off() -> None:
 
 def test_warnings_at_half_seven_and_nine_tenths_and_then_the_end() -> None:
     # Given a subscriber that fails each hour for five days
-    health, told = failed(Health(key=KEY), CIRCUIT, NOW, tripped=False, probe=False), []
+    health, reported = failed(Health(key=KEY), CIRCUIT, NOW, tripped=False, probe=False), []
     for hour in range(1, 121):
         now = NOW + hour * HOUR_MS
         health = failed(health, CIRCUIT, now, tripped=False, probe=False)
         percent = due_warning(health, CIRCUIT, now)
         if percent is not None:
-            told.append((hour, percent))
+            reported.append((hour, percent))
             health = warned(health, now)
     # Then each was given once, and the count starts again after it was disabled
-    assert told == [(60, 50), (84, 70), (108, 90), (120, 100)]
+    assert reported == [(60, 50), (84, 70), (108, 90), (120, 100)]
     assert (health.failing_since, health.warnings, health.state) == (None, 0, CircuitState.CLOSED)
 
 
 def test_a_subscriber_that_is_seldom_asked_is_warned_before_it_is_disabled() -> None:
     # Given one failure, silence for six days, and then failures each hour
-    health, told = failed(Health(key=KEY), CIRCUIT, NOW, tripped=False, probe=False), []
+    health, reported = failed(Health(key=KEY), CIRCUIT, NOW, tripped=False, probe=False), []
     for hour in range(144, 200):
         percent = due_warning(health, CIRCUIT, NOW + hour * HOUR_MS)
         if percent is not None:
-            told.append((hour, percent))
+            reported.append((hour, percent))
             health = warned(health, NOW + hour * HOUR_MS)
             if percent == 100:
                 break
     # Then the warnings are half a day apart
-    assert told == [(144, 50), (156, 70), (168, 90), (180, 100)]
+    assert reported == [(144, 50), (156, 70), (168, 90), (180, 100)]
 
 
 def test_one_success_starts_the_days_anew() -> None:

@@ -29,9 +29,9 @@ def test_the_first_that_is_the_matter_is_told() -> None:
         "outage": OUTAGE,
         "stored": OPEN,
     }
-    told = []
+    reported = []
     while matters:
-        told.append(health_of(now=NOW, **matters).state)  # type: ignore[arg-type]
+        reported.append(health_of(now=NOW, **matters).state)  # type: ignore[arg-type]
         del matters[next(iter(matters))]
     rest = [
         health_of(now=NOW, stored=RAMPING),
@@ -40,7 +40,7 @@ def test_the_first_that_is_the_matter_is_told() -> None:
         health_of(now=NOW, owed=Owed(waiting=1, in_line=1)),
         health_of(now=NOW),
     ]
-    assert [*told, *(each.state for each in rest)] == [*HealthState]
+    assert [*reported, *(each.state for each in rest)] == [*HealthState]
     assert {*TEXTS} == {*HealthState}
 
 

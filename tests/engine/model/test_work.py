@@ -71,9 +71,9 @@ def test_an_order_carries_a_compressed_body_as_it_is_stored(body: bytes) -> None
 
 @pytest.mark.parametrize("content", ["%", 7, None, "eA"])
 def test_an_order_whose_compressed_body_is_damaged_is_none(content: object) -> None:
-    told = json.loads(an_order(b"x").encode()) | {"body_deflated": content}
+    answer = json.loads(an_order(b"x").encode()) | {"body_deflated": content}
     with pytest.raises(ValueError):
-        WorkOrder.decode(json.dumps(told))
+        WorkOrder.decode(json.dumps(answer))
 
 
 def test_a_claim_check_a_round_and_hops_come_through() -> None:

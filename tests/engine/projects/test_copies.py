@@ -308,7 +308,7 @@ class Environments(RuleBasedStateMachine):
         clocks = [OffClock(self.world, off) for off in OFFS_MS]
         self.queues = [CopiedQueues(self.config, Changes(self.config, clock), clock) for clock in clocks]
         self.notes = [ChangeNotes(self.config, clock) for clock in clocks]
-        self.made = self.posted_after = OLD.message_expiration
+        self.changes = self.posted_after = OLD.message_expiration
         self.answered: list[tuple[int, int]] = []
 
     @rule(ms=st.sampled_from([1, 50, 450, 500, 1_000, 13_000, 29_000, 31_000, 61_000]))
@@ -323,9 +323,9 @@ class Environments(RuleBasedStateMachine):
         posted_at = self.world.now() - posted_ms_ago
         found = self.queues[one].queue(PROJECT, NAME, since=posted_at)
         assert found is not None
-        heard_of = [made for at, made in self.answered if at <= self.world.now() - NOTES_MS]
+        heard_of = [change for at, change in self.answered if at <= self.world.now() - NOTES_MS]
         if OFFS_MS[one] == 0:
-            heard_of += [made for at, made in self.answered if at < posted_at]
+            heard_of += [change for at, change in self.answered if at < posted_at]
         assert found.message_expiration >= max(heard_of, default=0)
 
     @invariant()
@@ -340,7 +340,7 @@ class Environments(RuleBasedStateMachine):
         cut=st.sampled_from(["", "before", "after"]),
     )
     def change(self, one: int, takes_ms: int, cut: str) -> None:
-        self.made += 1
+        self.changes += 1
         self.notes[one].note(PROJECT, NAME)
         for _ in range(4):
             self.world.advance(ms=takes_ms // 4)
@@ -349,9 +349,9 @@ class Environments(RuleBasedStateMachine):
             return
         stored = self.config.queue(PROJECT, NAME)
         assert stored is not None
-        self.config.update_queue(replace(stored, message_expiration=self.made))
+        self.config.update_queue(replace(stored, message_expiration=self.changes))
         if not cut:
-            self.answered.append((self.world.now(), self.made))
+            self.answered.append((self.world.now(), self.changes))
 
 
 TestEnvironments = Environments.TestCase

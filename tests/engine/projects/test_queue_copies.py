@@ -246,7 +246,7 @@ class Environments(RuleBasedStateMachine):
         self.copies = [QueueCopies(self.config, clock) for clock in self.clocks]
         self.quiet = [QuietQueues(self.config, clock) for clock in self.clocks]
         self.config.create_queue(OLD)
-        self.answered = self.made = OLD.message_expiration
+        self.answered = self.changes = OLD.message_expiration
 
     @rule(ms=st.sampled_from([0, 50, 150, 1_000, 27_000, 29_000, 61_000]))
     def time_passes(self, ms: int) -> None:
@@ -272,7 +272,7 @@ class Environments(RuleBasedStateMachine):
         if stored is None:
             self.make(one)
             return
-        self.made += 1
+        self.changes += 1
 
         def meanwhile() -> None:
             self.post()
@@ -287,20 +287,20 @@ class Environments(RuleBasedStateMachine):
             if deleting:
                 self.config.delete_queue(quiet)
             else:
-                self.config.update_queue(replace(quiet, message_expiration=self.made))
+                self.config.update_queue(replace(quiet, message_expiration=self.changes))
         except Cut:
             return
         finally:
             clock.meanwhile = lambda: None
         if not cut:
-            self.answered = self.made
+            self.answered = self.changes
 
     def make(self, one: int) -> None:
         """A queue is made, also under the name of one that was deleted without an answer."""
-        self.made += 1
-        queue = replace(OLD, uid=f"uid-{self.made}", message_expiration=self.made)
+        self.changes += 1
+        queue = replace(OLD, uid=f"uid-{self.changes}", message_expiration=self.changes)
         self.config.create_queue(uncopied_from_now(queue, self.clocks[one].now()))
-        self.answered = self.made
+        self.answered = self.changes
 
 
 TestEnvironments = Environments.TestCase

@@ -150,8 +150,8 @@ def test_another_project_cannot_post_to_it_and_tries_again() -> None:
     hub.call("PUT", "/queues/in", {"queue": {"type": "pull"}})
     url = f"ironmq://{PROJECT}:{hub.token}@/in"
     push = {"subscribers": [{"name": "in", "url": url}], "retries": 5, "retries_delay": 60}
-    made = hub.call("PUT", "/queues/q", {"queue": {"type": "multicast", "push": push}}, project=OTHER_PROJECT)
-    assert made.status == 200
+    created = hub.call("PUT", "/queues/q", {"queue": {"type": "multicast", "push": push}}, project=OTHER_PROJECT)
+    assert created.status == 200
     projects = suspend(hub.world)
     hub.call("POST", "/queues/q/messages", {"messages": [{"body": "one"}]}, project=OTHER_PROJECT)
     hub.world.run(seconds=5)

@@ -103,11 +103,11 @@ def world() -> Iterator[World]:
         glue, telemetry = Glue(), FakeTelemetry()
         store = AwsNights(clients, BUCKET, TABLES, clock=clock, executor=executor)
         nights = Nights(store=store, runs=glue, clock=clock, telemetry=telemetry)
-        made = World(s3=s3, dynamodb=dynamodb, clock=clock, nights=nights, glue=glue, telemetry=telemetry)
-        made.report()
-        made.state(0)
-        made.pulses(AS_OF - GRACE_MS, NIGHT - GRACE_MS)
-        yield made
+        created = World(s3=s3, dynamodb=dynamodb, clock=clock, nights=nights, glue=glue, telemetry=telemetry)
+        created.report()
+        created.state(0)
+        created.pulses(AS_OF - GRACE_MS, NIGHT - GRACE_MS)
+        yield created
 
 
 def test_a_quiet_night_starts_no_report_and_says_so_once(world: World) -> None:
@@ -207,10 +207,10 @@ def test_whatever_there_is_beside_pulses_is_for_the_report(world: World, what: s
     SOMETHING[what](world)
     assert (world.nights.run(), world.nights.run()) == ("report", "")
     assert world.glue.runs == ["report"]
-    ((name, told),) = world.telemetry.events
+    ((name, event),) = world.telemetry.events
     assert name == "night_decided"
-    assert told["report"]
-    assert told["why"]
+    assert event["report"]
+    assert event["why"]
 
 
 def test_what_was_in_an_hour_before_is_seen_though_it_came_late(world: World) -> None:

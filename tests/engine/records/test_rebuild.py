@@ -27,16 +27,16 @@ HOUR = 3600
 
 def records(world: World, *ids: str, queue: str = "q") -> list[Mapping[str, Any]]:
     """What the records bucket holds of messages, as it is read back."""
-    made: list[DeliveryRecord | None] = []
+    created: list[DeliveryRecord | None] = []
     for each in ids:
         message = world.messages.message(MessageKey(PROJECT, f"uid-{queue}", each))
         assert message is not None
-        made.append(record_of_acceptance(message))
+        created.append(record_of_acceptance(message))
     before: dict[DeliveryKey, Delivery] = {}
     for saved in world.messages.saved:
-        made.append(record_of_delivery(before.get(saved.key), saved, world.clock.now()))
+        created.append(record_of_delivery(before.get(saved.key), saved, world.clock.now()))
         before[saved.key] = saved
-    return [json.loads(json.dumps(each.as_fields())) for each in made if each is not None]
+    return [json.loads(json.dumps(each.as_fields())) for each in created if each is not None]
 
 
 def lose(world: World) -> None:
@@ -53,14 +53,14 @@ def lost_while_it_waits(url: str) -> tuple[World, list[Mapping[str, Any]]]:
     world.sender.script(url, 503, 200)
     [message_id] = world.post("q", LARGE)
     world.run(seconds=5)
-    told = records(world, message_id)
+    recorded = records(world, message_id)
     lose(world)
-    return world, told
+    return world, recorded
 
 
-def rebuild(world: World, told: list[Mapping[str, Any]], *, dry: bool = False) -> Rebuilt:
-    made = Rebuild(messages=world.messages, bodies=world.ports.bodies, queues=world.config, clock=world.clock)
-    return made.run(told, dry=dry)
+def rebuild(world: World, expected: list[Mapping[str, Any]], *, dry: bool = False) -> Rebuilt:
+    rebuilding = Rebuild(messages=world.messages, bodies=world.ports.bodies, queues=world.config, clock=world.clock)
+    return rebuilding.run(expected, dry=dry)
 
 
 def test_what_was_still_owed_goes_on_and_what_arrived_does_not_arrive_again() -> None:
@@ -71,10 +71,10 @@ def test_what_was_still_owed_goes_on_and_what_arrived_does_not_arrive_again() ->
     [half] = world.post("q", LARGE)
     world.run(seconds=5)
     [delayed] = world.post("q", LARGE, delay_s=2 * HOUR)
-    told = records(world, half, delayed)
+    recorded = records(world, half, delayed)
     # When everything is lost and rebuilt
     lose(world)
-    rebuilt = rebuild(world, told)
+    rebuilt = rebuild(world, recorded)
     # Then the rest arrives, complete and once
     assert (rebuilt.messages, rebuilt.resumed, rebuilt.lost) == (2, 3, 0)
     assert len(world.sender.requests_to(A)) == 1
@@ -87,13 +87,13 @@ def test_what_was_still_owed_goes_on_and_what_arrived_does_not_arrive_again() ->
 
 
 def test_records_go_on_without_a_gap() -> None:
-    world, told = lost_while_it_waits(B)
-    rebuild(world, told)
+    world, recorded = lost_while_it_waits(B)
+    rebuild(world, recorded)
     # Then that it waits again is a change of its own, the attempt before it is not told twice, and the next one has the
     # next number
     world.run(seconds=HOUR)
     [delivery] = world.messages.all_deliveries()
-    restored = told[-1]["version"]
+    restored = recorded[-1]["version"]
     changes = [(each.version, each.attempts) for each in world.messages.saved if each.version > restored]
     assert changes[0] == (restored + 1, 1)
     assert [version for version, _ in changes] == list(range(restored + 1, delivery.version + 1))
@@ -106,10 +106,10 @@ def test_a_body_that_lay_in_the_table_is_lost_and_its_deliveries_say_so() -> Non
     world.sender.script(B, 503)
     [message_id] = world.post("q", b"small")
     world.run(seconds=5)
-    told = records(world, message_id)
+    recorded = records(world, message_id)
     lose(world)
     # When it is made again
-    rebuilt = rebuild(world, told)
+    rebuilt = rebuild(world, recorded)
     # Then the owed deliveries are given up with the reason, and reported
     assert (rebuilt.messages, rebuilt.resumed, rebuilt.lost) == (0, 0, 1)
     states = {each.subscriber_id: (each.state, each.reason) for each in world.messages.all_deliveries()}
@@ -120,7 +120,7 @@ def test_a_body_that_lay_in_the_table_is_lost_and_its_deliveries_say_so() -> Non
     stood = replace(closed, state=DeliveryState.RETRYING, settled_at=None, reason="", version=closed.version - 1)
     ended = record_of_delivery(stood, closed, world.clock.now())
     assert ended is not None
-    assert (ended.kind, ended.reason, ended.version) == ("cancelled", BODY_LOST, told[-1]["version"] + 1)
+    assert (ended.kind, ended.reason, ended.version) == ("cancelled", BODY_LOST, recorded[-1]["version"] + 1)
 
 
 @pytest.mark.parametrize("gone", ["object", "time"])
@@ -130,13 +130,13 @@ def test_a_body_that_left_the_bucket_and_a_message_whose_time_is_over_are_given_
     world.sender.script(A, 503)
     [message_id] = world.post("q", LARGE)
     world.run(seconds=5)
-    told = records(world, message_id)
+    recorded = records(world, message_id)
     lose(world)
     if gone == "object":
         world.ports.bodies.objects.clear()
     else:
         world.clock.advance(seconds=400 * 24 * HOUR)
-    rebuilt = rebuild(world, told)
+    rebuilt = rebuild(world, recorded)
     [delivery] = world.messages.all_deliveries()
     if gone == "object":
         assert (rebuilt.lost, delivery.state, delivery.reason) == (1, DeliveryState.CANCELLED, BODY_LOST)
@@ -152,12 +152,12 @@ def test_what_waits_for_a_person_waits_on_and_a_poll_does_too() -> None:
     world.sender.script(B, 503)
     [message_id] = world.post("q", LARGE)
     world.run(seconds=5)
-    told = records(world, message_id)
-    held = {**told[-1], "state": "held", "version": told[-1]["version"] + 1, "kind": "rescheduled"}
+    recorded = records(world, message_id)
+    held = {**recorded[-1], "state": "held", "version": recorded[-1]["version"] + 1, "kind": "rescheduled"}
     held.pop("due_at")
-    polling = next({**each, "state": "polling"} for each in told[1:] if each["delivery_id"] != held["delivery_id"])
+    polling = next({**each, "state": "polling"} for each in recorded[1:] if each["delivery_id"] != held["delivery_id"])
     lose(world)
-    rebuilt = rebuild(world, [*told, held, polling])
+    rebuilt = rebuild(world, [*recorded, held, polling])
     assert (rebuilt.held, rebuilt.resumed) == (2, 0)
     assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.HELD}
     assert [each.what for each in rebuilt.unknown if "URL to poll" in each.what] != []
@@ -170,9 +170,9 @@ def test_a_round_of_unicast_goes_on_among_those_who_subscribe_now() -> None:
     world.sender.script(B, 503, 200)
     [message_id] = world.post("q", LARGE)
     world.run(seconds=5)
-    told = records(world, message_id)
+    recorded = records(world, message_id)
     lose(world)
-    assert rebuild(world, told).resumed == 1
+    assert rebuild(world, recorded).resumed == 1
     world.run(seconds=HOUR)
     assert len(world.sender.requests) == 3
     assert [each.state for each in world.messages.all_deliveries()] == [DeliveryState.DELIVERED]
@@ -184,23 +184,23 @@ def test_it_can_be_repeated_and_looked_at_first_and_leaves_alone_what_is_there()
     world.sender.script(A, 503, 503, 200)
     lost, there = world.post("q", LARGE), world.post("q", LARGE)
     world.run(seconds=5)
-    told = records(world, *lost, *there)
+    recorded = records(world, *lost, *there)
     kept = world.messages.message(MessageKey(PROJECT, "uid-q", there[0]))
     lose(world)
     world.messages.restore(kept, [])
     # When a dry run is made, then nothing changes
     saved = len(world.messages.saved)
-    looked = rebuild(world, told, dry=True)
+    looked = rebuild(world, recorded, dry=True)
     assert (looked.messages, looked.present, len(world.messages.saved)) == (1, 1, saved)
     # When it is done twice, then the second run finds nothing to do
-    assert rebuild(world, told).messages == 1
-    again = rebuild(world, told)
+    assert rebuild(world, recorded).messages == 1
+    again = rebuild(world, recorded)
     assert (again.messages, again.present) == (0, 2)
 
 
 def test_records_come_in_any_order_and_more_than_once() -> None:
-    world, told = lost_while_it_waits(A)
-    assert rebuild(world, [*reversed(told), *told]).resumed == 1
+    world, recorded = lost_while_it_waits(A)
+    assert rebuild(world, [*reversed(recorded), *recorded]).resumed == 1
     world.run(seconds=HOUR)
     assert len(world.sender.requests) == 2
 
@@ -210,10 +210,10 @@ def test_what_is_settled_is_not_put_back_and_other_tables_are_not_meant() -> Non
     world.make_queue("q", subscribers(A))
     [message_id] = world.post("q", LARGE)
     world.run(seconds=5)
-    told = records(world, message_id)
+    recorded = records(world, message_id)
     lose(world)
-    pulled = {**told[0], "dialect": "pull", "message_id": "7", "owed": ["7.line"]}
-    assert rebuild(world, [*told, pulled]) == Rebuilt()
+    pulled = {**recorded[0], "dialect": "pull", "message_id": "7", "owed": ["7.line"]}
+    assert rebuild(world, [*recorded, pulled]) == Rebuilt()
     assert world.messages.all_deliveries() == []
 
 
@@ -224,26 +224,26 @@ def test_a_restored_delivery_may_be_closed_by_whoever_comes_first() -> None:
     world.sender.script(A, 503, 200)
     [message_id] = world.post("q", LARGE)
     world.run(seconds=5)
-    told = records(world, message_id)
+    recorded = records(world, message_id)
     [stood] = world.messages.all_deliveries()
     lose(world)
     world.messages.restore(None, [replace(stood, scheduled=False)])
     world.messages.save(close(stood, DeliveryState.CANCELLED, world.clock.now()))
-    rebuild(world, told)
+    rebuild(world, recorded)
     assert [each.state for each in world.messages.all_deliveries()] == [DeliveryState.CANCELLED]
 
 
 def test_a_record_that_says_what_no_record_says_does_not_stop_the_others() -> None:
     """Given the records of a lost message, and some of others that lack what their kind has or hold something else."""
-    world, told = lost_while_it_waits(A)
-    accepted = next(each for each in told if each["kind"] == "accepted")
-    attempt = next(each for each in told if each["kind"] == "attempt")
+    world, recorded = lost_while_it_waits(A)
+    accepted = next(each for each in recorded if each["kind"] == "accepted")
+    attempt = next(each for each in recorded if each["kind"] == "attempt")
     broken: list[Mapping[str, Any]] = [
         {**accepted, "message_id": "1" * 19, "record_id": "no owed", "owed": None},
         {**accepted, "message_id": "2" * 19, "record_id": "no time", "accepted_at": "soon"},
         {**attempt, "message_id": "3" * 19, "record_id": "no version", "version": "x"},
     ]
     # When it is rebuilt, then the message goes on, and the others are named
-    rebuilt = rebuild(world, [*broken, *told])
+    rebuilt = rebuild(world, [*broken, *recorded])
     assert rebuilt.messages == 1
     assert [each.partition(":")[0] for each in rebuilt.passed_over] == ["no owed", "no time"]

@@ -113,9 +113,9 @@ def lines(content: bytes) -> list[Mapping[str, Any]]:
 
 def test_a_batch_becomes_one_object_named_by_its_sequence_numbers(records: Records, client: S3Client) -> None:
     # When a batch of three is recorded
-    made = records.run([an_inserted_message(n) for n in (11, 12, 13)], table="messages")
+    result = records.run([an_inserted_message(n) for n in (11, 12, 13)], table="messages")
     # Then one object of the event's hour holds them in order
-    assert made == 3
+    assert result == 3
     ((key, content),) = stored(client).items()
     assert key == "records/dt=2026-11-18/hour=11/messages-11-13-3.json.gz"
     assert [each["message_id"] for each in lines(content)] == [str(10**18 + n) for n in (11, 12, 13)]
@@ -333,8 +333,8 @@ def test_what_the_hub_does_itself_is_accepted_but_delivered_to_nobody(
 ) -> None:
     routed = first(message(queue=INTERNAL, project="p"), Verdict.DELIVERED)
     pushed = first(message(project="p"), Verdict.DELIVERED)
-    made = iter([record_of_delivery(None, each, ACCEPTED) for each in (routed, pushed)])
-    records = records_of(client, telemetry, activity, read=lambda _: next(made))
+    result = iter([record_of_delivery(None, each, ACCEPTED) for each in (routed, pushed)])
+    records = records_of(client, telemetry, activity, read=lambda _: next(result))
     records.run([an_inserted_message(1), an_inserted_message(2)], table="messages")
     pushed_once = Activity(attempts=1, delivered=1, took={12: 1})
     assert [*counted(activity).values()] == [pushed_once]
@@ -360,8 +360,8 @@ def attempts_at(numbers: dict[str, int]) -> list[DeliveryRecord]:
 def test_attempts_are_counted_for_their_subscribers(
     client: S3Client, telemetry: FakeTelemetry, activity: FakeActivity
 ) -> None:
-    made = attempts_at({"a": 3, "b": 1})
-    records = records_of(client, telemetry, activity, read=lambda _: made)
+    result = attempts_at({"a": 3, "b": 1})
+    records = records_of(client, telemetry, activity, read=lambda _: result)
     records.run([an_inserted_message(1)], table="messages")
     at = {each: [*activity.subscriber_activity("p", each, 0, 10 * ACCEPTED).values()] for each in ("a", "b", "c")}
     assert at == {
@@ -395,8 +395,8 @@ def test_of_many_subscribers_only_as_many_are_counted_as_attempts_pay_for(
 ) -> None:
     # Given 400 attempts, 100 at one subscriber and one each at 300
     activity = Written()
-    made = attempts_at({"busy": 100, **{f"s{number:03}": 1 for number in range(300)}})
-    records = records_of(client, telemetry, activity, read=lambda _: made)
+    result = attempts_at({"busy": 100, **{f"s{number:03}": 1 for number in range(300)}})
+    records = records_of(client, telemetry, activity, read=lambda _: result)
     records.run([an_inserted_message(1)], table="messages")
     # Then there is at most one write per 20 attempts, and the number of attempts left out is counted
     assert activity.writes == 1 + 400 // ATTEMPTS_A_WRITE

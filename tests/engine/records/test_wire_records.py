@@ -40,10 +40,10 @@ def test_there_is_a_record_for_each_request_that_was_read(end: str) -> None:
 def recorded(saved: list[Delivery]) -> list[DeliveryRecord]:
     """The records of deliveries as they were saved, in order."""
     known: dict[object, Delivery] = {}
-    made = []
+    created = []
     for each in saved:
         record = record_of_delivery(known.get(each.key), each, each.accepted_at)
         known[each.key] = each
         if record is not None:
-            made.append(record)
-    return made
+            created.append(record)
+    return created

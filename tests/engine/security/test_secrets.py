@@ -44,17 +44,17 @@ def test_no_text_and_no_log_repeats_a_token_of_a_url(url: str, caplog: pytest.Lo
     world.sender.send = sender.send  # type: ignore[method-assign]
     hub = Hub(world)
     push = {"subscribers": [{"name": "s", "url": url}], "retries": 0, "error_queue": "failed"}
-    made = hub.call("PUT", "/queues/q", {"queue": {"push": push}})
-    told = [str(made.body.get("msg", ""))]
-    if made.status == 200:
+    created = hub.call("PUT", "/queues/q", {"queue": {"push": push}})
+    texts = [str(created.body.get("msg", ""))]
+    if created.status == 200:
         # When a message fails
         [message_id] = hub.post("q", "x")
         world.run(seconds=2)
-        told += [str(each["msg"]) for each in hub.statuses("q", message_id)]
+        texts += [str(each["msg"]) for each in hub.statuses("q", message_id)]
         [error] = world.pulled("failed")
-        told += [each["msg"] for each in json.loads(error)["subscribers"]]
-        assert len(told) == 3
+        texts += [each["msg"] for each in json.loads(error)["subscribers"]]
+        assert len(texts) == 3
     # Then the failure is reported, and the token appears nowhere
-    assert any(told)
-    assert "S3CRET" not in str([told, world.telemetry.events, caplog.text])
+    assert any(texts)
+    assert "S3CRET" not in str([texts, world.telemetry.events, caplog.text])
     sender.close()

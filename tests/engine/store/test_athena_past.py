@@ -135,10 +135,10 @@ def test_results_come_page_by_page_without_the_columns_names(athena: Any) -> Non
 
 
 def test_one_that_read_too_much_or_failed_says_so_without_names(athena: Any) -> None:
-    told = "Query cancelled! : Bytes scanned limit was exceeded in s3://pushhub-records"
+    reported = "Query cancelled! : Bytes scanned limit was exceeded in s3://pushhub-records"
     for state in ("CANCELLED", "FAILED"):
         page = look(
-            athena, ("get_query_execution", execution(state, StateChangeReason=told), {"QueryExecutionId": ANY})
+            athena, ("get_query_execution", execution(state, StateChangeReason=reported), {"QueryExecutionId": ANY})
         )
         assert page.state is PastState.FAILED
         assert page.reason

@@ -25,8 +25,8 @@ QUERY = PastQuery(
 
 @pytest.fixture
 def client() -> Iterator[Any]:
-    with aws.s3() as made:
-        yield made
+    with aws.s3() as s3:
+        yield s3
 
 
 @pytest.fixture

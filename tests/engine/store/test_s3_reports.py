@@ -15,8 +15,8 @@ from pushhub.engine.store.s3_reports import S3Reports
 
 @pytest.fixture
 def client() -> Iterator[Any]:
-    with aws.s3() as made:
-        yield made
+    with aws.s3() as s3:
+        yield s3
 
 
 def put(client: Any, name: str, content: Any) -> None:

@@ -132,8 +132,8 @@ def test_each_swept_delivery_is_told_and_a_sweep_without_time_says_so() -> None:
     # When there is, then each delivery is logged with its ids
     assert sweep(world) == 3
     assert world.telemetry.counts["DeliveriesSwept"] == 3
-    told = [fields for name, fields in world.telemetry.events if name == "delivery_swept"]
-    assert {(each["queue"], each["to"]) for each in told} == {("q", "push")}
+    events = [fields for name, fields in world.telemetry.events if name == "delivery_swept"]
+    assert {(each["queue"], each["to"]) for each in events} == {("q", "push")}
 
 
 def test_a_delivery_that_left_by_its_time_to_live_is_not_made_anew() -> None:

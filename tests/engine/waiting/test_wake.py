@@ -272,8 +272,8 @@ def test_lateness_is_counted() -> None:
     late.clock.advance(seconds=3600 + 121)
     late.wake.run(lambda: ENDLESS)
     assert late.telemetry.counts["DeliveriesWokenLate"] == MANY
-    [told] = {fields["longest_ms"] for name, fields in late.telemetry.events if name == "woken_late"}
-    assert told == 121_000
+    [longest_ms] = {fields["longest_ms"] for name, fields in late.telemetry.events if name == "woken_late"}
+    assert longest_ms == 121_000
 
 
 def test_an_order_for_a_delivery_that_changed_meanwhile_is_void() -> None:

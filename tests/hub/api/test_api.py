@@ -562,15 +562,15 @@ def test_available_messages_and_notifications() -> None:
 
 def test_mappings_are_made_shown_changed_and_deleted() -> None:
     store = Store()
-    made = made_mapping(store)
+    created = made_mapping(store)
     (listed,) = store.call("GET", "/mappings.json")[1]
-    assert store.call("GET", f"/mappings/{made['id']}")[1] == listed
-    assert {name: value for name, value in listed.items() if name != "health"} == made
+    assert store.call("GET", f"/mappings/{created['id']}")[1] == listed
+    assert {name: value for name, value in listed.items() if name != "health"} == created
     wrapped = {"mapping": {"enabled": False, "filters": json.dumps([{"path": "message", "operator": "present"}])}}
-    status, changed = store.call("PUT", f"/mappings/{made['id']}", wrapped)
+    status, changed = store.call("PUT", f"/mappings/{created['id']}", wrapped)
     assert (status, changed["enabled"], len(changed["formatted_filters"])) == (200, False, 1)
-    assert store.call("DELETE", f"/mappings/{made['id']}") == (200, {})
-    assert store.call("DELETE", f"/mappings/{made['id']}") == (404, {"error": "Mapping not found."})
+    assert store.call("DELETE", f"/mappings/{created['id']}") == (200, {})
+    assert store.call("DELETE", f"/mappings/{created['id']}") == (404, {"error": "Mapping not found."})
     assert store.call("GET", "/mappings")[1] == []
 
 
@@ -579,29 +579,29 @@ def test_a_mapping_to_where_nothing_may_be_sent_is_refused() -> None:
     store.refusals["http://10.0.0.1/"] = "is not a public address"
     status, body = store.call("POST", "/mappings", {"mapping": {**MAPPING, "url": "http://10.0.0.1/"}})
     assert (status, body["errors"]) == (422, {"url": ["is not a public address"]})
-    made = made_mapping(store)
-    status, _ = store.call("PUT", f"/mappings/{made['id']}", {"mapping": {"url": "http://10.0.0.1/"}})
+    created = made_mapping(store)
+    status, _ = store.call("PUT", f"/mappings/{created['id']}", {"mapping": {"url": "http://10.0.0.1/"}})
     assert status == 422
 
 
 def test_a_required_mapping_stays() -> None:
     store = Store()
-    made = made_mapping(store, required=True)
-    assert store.call("DELETE", f"/mappings/{made['id']}")[0] == 422
-    assert store.call("PUT", f"/mappings/{made['id']}", {"mapping": {"enabled": False}})[0] == 422
+    created = made_mapping(store, required=True)
+    assert store.call("DELETE", f"/mappings/{created['id']}")[0] == 422
+    assert store.call("PUT", f"/mappings/{created['id']}", {"mapping": {"enabled": False}})[0] == 422
 
 
 def test_schedulers() -> None:
     store = Store()
-    status, made = store.call(
+    status, created = store.call(
         "POST", "/schedulers", {"scheduler": {"count": 1, "interval": "hours", "key": "acme:order:poll"}}
     )
-    assert (status, made["key"], made["count"], made["interval"]) == (201, "acme:order:poll", 1, "hours")
-    status, changed = store.call("PUT", f"/schedulers/{made['id']}", {"scheduler": {"count": "2"}})
+    assert (status, created["key"], created["count"], created["interval"]) == (201, "acme:order:poll", 1, "hours")
+    status, changed = store.call("PUT", f"/schedulers/{created['id']}", {"scheduler": {"count": "2"}})
     assert (status, changed["count"]) == (200, 2)
-    assert changed["next_at"] > made["next_at"]
+    assert changed["next_at"] > created["next_at"]
     assert store.call("GET", "/schedulers")[1] == [changed]
-    assert store.call("GET", f"/schedulers/{made['id']}")[1] == changed
+    assert store.call("GET", f"/schedulers/{created['id']}")[1] == changed
     for bad, field in (
         ({"count": 0, "interval": "hours", "key": "a"}, "count"),
         ({"count": 1, "interval": "ages", "key": "a"}, "interval"),
@@ -609,8 +609,8 @@ def test_schedulers() -> None:
     ):
         status, body = store.call("POST", "/schedulers", {"scheduler": bad})
         assert (status, list(body["errors"])) == (422, [field])
-    assert store.call("DELETE", f"/schedulers/{made['id']}")[0] == 200
-    assert store.call("GET", f"/schedulers/{made['id']}")[0] == 404
+    assert store.call("DELETE", f"/schedulers/{created['id']}")[0] == 200
+    assert store.call("GET", f"/schedulers/{created['id']}")[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -627,15 +627,15 @@ def test_schedulers() -> None:
 )
 def test_parameters_are_made_unwrapped(sent: dict[str, Any], value: Any, kind: str) -> None:
     store = Store()
-    status, made = store.call("POST", "/parameters", {"name": "acme.since", **sent})
+    status, created = store.call("POST", "/parameters", {"name": "acme.since", **sent})
     shown = MASK if kind == "password" else value
-    assert (status, made["value"], made["data_type"]) == (201, shown, kind)
-    assert store.call("GET", "/parameters")[1] == [made]
-    assert store.call("GET", f"/parameters/{made['id']}")[1] == made
-    status, changed = store.call("PUT", f"/parameters/{made['id']}", {"value": "other", "data_type": "string"})
-    assert (status, changed["id"], changed["value"], changed["data_type"]) == (200, made["id"], "other", "string")
-    assert store.call("DELETE", f"/parameters/{made['id']}")[0] == 200
-    assert store.call("GET", f"/parameters/{made['id']}")[0] == 404
+    assert (status, created["value"], created["data_type"]) == (201, shown, kind)
+    assert store.call("GET", "/parameters")[1] == [created]
+    assert store.call("GET", f"/parameters/{created['id']}")[1] == created
+    status, changed = store.call("PUT", f"/parameters/{created['id']}", {"value": "other", "data_type": "string"})
+    assert (status, changed["id"], changed["value"], changed["data_type"]) == (200, created["id"], "other", "string")
+    assert store.call("DELETE", f"/parameters/{created['id']}")[0] == 200
+    assert store.call("GET", f"/parameters/{created['id']}")[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -705,11 +705,11 @@ INTEGRATION = {"name": "acme", "url": "https://acme.example", "category": "custo
 )
 def test_a_secret_parameter_is_never_shown_again_and_survives_being_sent_back(sent: dict[str, Any]) -> None:
     store = Store()
-    _, made = store.call("POST", "/parameters", sent)
-    assert made["value"] == MASK
+    _, created = store.call("POST", "/parameters", sent)
+    assert created["value"] == MASK
     [stored] = store.ports.settings.parameters(PROJECT)
-    for method, path in (("PUT", f"/parameters/{made['id']}"), ("POST", "/parameters")):
-        status, again = store.call(method, path, made)
+    for method, path in (("PUT", f"/parameters/{created['id']}"), ("POST", "/parameters")):
+        status, again = store.call(method, path, created)
         assert (status // 100, again["value"]) == (2, MASK)
         [kept] = store.ports.settings.parameters(PROJECT)
         assert (kept.value, kept.data_type) == (stored.value, stored.data_type)
@@ -724,15 +724,15 @@ def tokens(store: Store) -> set[str]:
 
 def test_a_mappings_token_is_never_shown_and_survives_being_sent_back() -> None:
     store = Store()
-    _, made = store.call("POST", "/mappings", {"mapping": MAPPING})
-    assert made["token"] == MASK
-    status, again = store.call("PUT", f"/mappings/{made['id']}", {"mapping": {**made, "name": "acme.other"}})
+    _, created = store.call("POST", "/mappings", {"mapping": MAPPING})
+    assert created["token"] == MASK
+    status, again = store.call("PUT", f"/mappings/{created['id']}", {"mapping": {**created, "name": "acme.other"}})
     assert (status, again["name"], again["token"]) == (200, "acme.other", MASK)
     # And it stays with the host that it was given for
-    status, refused = store.call("PUT", f"/mappings/{made['id']}", {"url": "https://evil.example/in", "token": MASK})
+    status, refused = store.call("PUT", f"/mappings/{created['id']}", {"url": "https://evil.example/in", "token": MASK})
     assert (status, [*refused["errors"]]) == (422, ["token"])
     assert tokens(store) == {MAPPING["token"]}
-    status, refused = store.call("POST", "/mappings", {"mapping": made})
+    status, refused = store.call("POST", "/mappings", {"mapping": created})
     assert (status, list(refused["errors"])) == (422, ["token"])
 
 
@@ -744,15 +744,15 @@ def endpoint_says(store: Store, body: Any, status: int = 200) -> None:
 def test_an_integration_describes_itself_and_gets_its_mappings() -> None:
     store = Store()
     endpoint_says(store, ENDPOINT)
-    status, made = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "token": "k" * 32}})
-    assert (status, made["state"], made["error_messages"], made["display"]) == (201, "ready", None, "Acme")
-    assert made["services"] == ENDPOINT["services"]
+    status, created = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "token": "k" * 32}})
+    assert (status, created["state"], created["error_messages"], created["display"]) == (201, "ready", None, "Acme")
+    assert created["services"] == ENDPOINT["services"]
     [request] = store.sender.requests
     assert (request.method, request.url) == ("GET", "https://acme.example/endpoint.json")
     by_name = {each["name"]: each for each in store.call("GET", "/mappings")[1]}
     imports, polls = by_name["acme.import"], by_name["acme.poll"]
     assert imports["url"] == "https://acme.example/import"
-    assert (made["token"], imports["token"]) == ("k" * 32, MASK)
+    assert (created["token"], imports["token"]) == ("k" * 32, MASK)
     assert tokens(store) == {"k" * 32}
     assert imports["messages"] == ["order:new"]
     assert imports["identifiers"] == {"number": "payload.order.number"}
@@ -761,8 +761,8 @@ def test_an_integration_describes_itself_and_gets_its_mappings() -> None:
     assert (imports["enabled"], polls["enabled"], polls["required"]) == (False, True, True)
     assert [each["key"] for each in store.call("GET", "/schedulers")[1]] == ["acme:order:poll"]
     # Its token is shown when it is made, and never again
-    assert store.call("GET", "/integrations")[1] == [{**made, "token": MASK}]
-    status, changed = store.call("PUT", f"/integrations/{made['id']}", {"integration": {**made, "token": MASK}})
+    assert store.call("GET", "/integrations")[1] == [{**created, "token": MASK}]
+    status, changed = store.call("PUT", f"/integrations/{created['id']}", {"integration": {**created, "token": MASK}})
     assert (status, changed["token"]) == (200, MASK)
     assert tokens(store) == {"k" * 32}
     catalogue: dict[str, Any] = {"global": 1}
@@ -773,18 +773,18 @@ def test_parameters_in_the_query_register_as_the_documentation_shows() -> None:
     store = Store()
     endpoint_says(store, ENDPOINT)
     query: dict[str, Any] = {f"integration[{key}]": each for key, each in INTEGRATION.items()}
-    status, made = store.call("POST", "/integrations", **query)
-    assert (status, made["name"], made["category"]) == (201, "acme", "custom")
+    status, created = store.call("POST", "/integrations", **query)
+    assert (status, created["name"], created["category"]) == (201, "acme", "custom")
     # Without a token, one is generated
-    assert len(made["token"]) >= 32
+    assert len(created["token"]) >= 32
 
 
 def test_signing_up_sets_parameters_and_enables_services() -> None:
     store = Store()
     endpoint_says(store, ENDPOINT)
-    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     form = {"store_id": PROJECT, "parameters[api_key]": "s3cret", "enabled[]": "import"}
-    status, _ = store.call("POST", f"/integrations/{made['id']}/signup", form, form=True)
+    status, _ = store.call("POST", f"/integrations/{created['id']}/signup", form, form=True)
     assert status == 200
     store.endpoints["https://acme.example/import"] = lambda _: {}
     store.push_message("order:new", order={"number": "R1"})
@@ -819,11 +819,11 @@ TYPED: dict[str, Any] = {
 def test_what_a_sign_up_sets_is_of_the_type_that_the_endpoint_declares(form: bool) -> None:
     store = Store()
     endpoint_says(store, TYPED)
-    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     # Given a value that was previously set as a string
     store.call("POST", "/parameters", {"name": "acme.batch", "value": "7", "data_type": "string"})
     # When somebody signs up, in JSON or with a form, where everything is text
-    path = f"/integrations/{made['id']}/signup"
+    path = f"/integrations/{created['id']}/signup"
     lookup = [{"standard": "GROUND"}]
     texts = {"api_key": "007", "batch": "10", "rate": "0.5", "live": "true", "note": "n"}
     if form:
@@ -846,9 +846,9 @@ def test_what_a_sign_up_sets_is_of_the_type_that_the_endpoint_declares(form: boo
 def test_a_sign_up_with_a_value_of_another_type_changes_nothing() -> None:
     store = Store()
     endpoint_says(store, TYPED)
-    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     status, body = store.call(
-        "POST", f"/integrations/{made['id']}/signup", {"parameters": {"api_key": "k", "batch": "ten", "live": "?"}}
+        "POST", f"/integrations/{created['id']}/signup", {"parameters": {"api_key": "k", "batch": "ten", "live": "?"}}
     )
     assert status == 422
     assert body["errors"] == {
@@ -860,9 +860,9 @@ def test_a_sign_up_with_a_value_of_another_type_changes_nothing() -> None:
 def test_enabling_and_disabling_all_mappings_leaves_required_ones_enabled() -> None:
     store = Store()
     endpoint_says(store, ENDPOINT)
-    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     for action, expected in (("enable", [True, True]), ("disable", [False, True])):
-        status, mappings = store.call("GET", f"/integrations/{made['id']}/{action}_mappings")
+        status, mappings = store.call("GET", f"/integrations/{created['id']}/{action}_mappings")
         assert status == 200
         assert sorted(each["enabled"] for each in mappings) == sorted(expected)
 
@@ -875,12 +875,12 @@ def test_a_broken_endpoint_stays_pending_with_its_errors_and_is_mended_by_asking
 ) -> None:
     store = Store()
     endpoint_says(store, body, status)
-    created, made = store.call("POST", "/integrations", {"integration": INTEGRATION})
-    assert (created, made["state"], made["services"]) == (201, "pending", [])
-    assert reason in made["error_messages"][0]
+    created, built = store.call("POST", "/integrations", {"integration": INTEGRATION})
+    assert (created, built["state"], built["services"]) == (201, "pending", [])
+    assert reason in built["error_messages"][0]
     assert store.call("GET", "/mappings")[1] == []
     endpoint_says(store, ENDPOINT)
-    changed, mended = store.call("PUT", f"/integrations/{made['id']}", {"integration": {}})
+    changed, mended = store.call("PUT", f"/integrations/{built['id']}", {"integration": {}})
     assert (changed, mended["state"], mended["error_messages"]) == (200, "ready", None)
     assert len(store.call("GET", "/mappings")[1]) == 2
 
@@ -888,13 +888,13 @@ def test_a_broken_endpoint_stays_pending_with_its_errors_and_is_mended_by_asking
 def test_asking_again_moves_the_mappings_and_keeps_what_their_owner_set() -> None:
     store = Store()
     endpoint_says(store, ENDPOINT)
-    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     imports = next(each for each in store.call("GET", "/mappings")[1] if each["name"] == "acme.import")
     store.call("PUT", f"/mappings/{imports['id']}", {"mapping": {"messages": ["order:mine"], "enabled": True}})
     store.sender.script(
         "https://new.example/base/endpoint.json", Reply(status_code=200, body=json.dumps(ENDPOINT).encode())
     )
-    store.call("PUT", f"/integrations/{made['id']}", {"integration": {"url": "https://new.example/base"}})
+    store.call("PUT", f"/integrations/{created['id']}", {"integration": {"url": "https://new.example/base"}})
     moved = store.call("GET", f"/mappings/{imports['id']}")[1]
     assert (moved["url"], moved["messages"], moved["enabled"]) == (
         "https://new.example/base/import",
@@ -906,11 +906,11 @@ def test_asking_again_moves_the_mappings_and_keeps_what_their_owner_set() -> Non
 def test_an_integration_goes_with_its_mappings() -> None:
     store = Store()
     endpoint_says(store, ENDPOINT)
-    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     other = made_mapping(store)
-    assert store.call("DELETE", f"/integrations/{made['id']}")[0] == 200
+    assert store.call("DELETE", f"/integrations/{created['id']}")[0] == 200
     assert [each["id"] for each in store.call("GET", "/mappings")[1]] == [other["id"]]
-    assert store.call("GET", f"/integrations/{made['id']}")[0] == 404
+    assert store.call("GET", f"/integrations/{created['id']}")[0] == 404
 
 
 def test_the_schedulers_of_an_integration_stop_with_it() -> None:
@@ -959,8 +959,10 @@ def test_polls_of_an_integration_start_at_the_root_of_its_host() -> None:
     store.sender.script(
         "https://acme.example/base/endpoint.json", Reply(status_code=200, body=json.dumps(ENDPOINT).encode())
     )
-    made = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "url": "https://acme.example/base"}})[1]
-    store.call("GET", f"/integrations/{made['id']}/enable_mappings")
+    created = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "url": "https://acme.example/base"}})[
+        1
+    ]
+    store.call("GET", f"/integrations/{created['id']}/enable_mappings")
     store.endpoints["https://acme.example/base/import"] = lambda _: {"delay": 5, "update_url": "/status/7"}
     store.endpoints["https://acme.example/status/7"] = lambda _: {}
     store.push_message("order:new", order={"number": "R1"})

@@ -37,8 +37,8 @@ def test_object_ids_begin_with_the_second_of_creation_as_mongodb_reads_them() ->
 
 def test_object_ids_sort_as_the_messages_were_made() -> None:
     ids = MessageIds(7)
-    made = [ids.next(NOW + step // 3) for step in range(50)]
-    assert sorted(to_object_id(each) for each in made) == [to_object_id(each) for each in made]
+    created = [ids.next(NOW + step // 3) for step in range(50)]
+    assert sorted(to_object_id(each) for each in created) == [to_object_id(each) for each in created]
 
 
 @given(st.text(max_size=30))
@@ -53,9 +53,9 @@ def test_a_foreign_object_id_is_no_message_of_ours() -> None:
 
 
 def test_fresh_object_ids_differ_and_have_the_form() -> None:
-    made = {new_object_id(NOW) for _ in range(100)}
-    assert len(made) == 100
-    assert all(is_object_id(each) for each in made)
+    ids = {new_object_id(NOW) for _ in range(100)}
+    assert len(ids) == 100
+    assert all(is_object_id(each) for each in ids)
 
 
 def test_derived_object_ids_depend_on_every_part_and_its_bounds() -> None:

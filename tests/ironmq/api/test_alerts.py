@@ -55,35 +55,35 @@ def count(hub: Hub, *, attempts: int = 0, failed: int = 0, given_up: int = 0, su
         store.add_activity(PROJECT, hour, Activity(attempts=attempts, failed=failed, given_up=given_up))
 
 
-def told(hub: Hub, url: str = OPS) -> list[dict[str, Any]]:
+def notified(hub: Hub, url: str = OPS) -> list[dict[str, Any]]:
     """What was sent to a URL."""
     return [json.loads(each.body) for each in hub.world.sender.requests if each.url == url]
 
 
 def states(hub: Hub) -> list[str]:
-    return [each["state"] for each in told(hub)]
+    return [each["state"] for each in notified(hub)]
 
 
 def test_an_alert_is_made_changed_listed_and_removed(hub: Hub) -> None:
-    made = create(hub, format="slack")
-    assert {name: made[name] for name in RATE} == RATE
-    assert (made["format"], made["state"], made["value"], made["since"]) == ("slack", "quiet", None, None)
-    changed = hub.call("PUT", f"/alerts/{made['id']}", {"alert": {**RATE, "threshold": 20}}).body["alert"]
-    assert (changed["id"], changed["threshold"], changed["format"]) == (made["id"], 20, "json")
+    created = create(hub, format="slack")
+    assert {name: created[name] for name in RATE} == RATE
+    assert (created["format"], created["state"], created["value"], created["since"]) == ("slack", "quiet", None, None)
+    changed = hub.call("PUT", f"/alerts/{created['id']}", {"alert": {**RATE, "threshold": 20}}).body["alert"]
+    assert (changed["id"], changed["threshold"], changed["format"]) == (created["id"], 20, "json")
     assert hub.call("GET", "/alerts").body == {"alerts": [changed]}
-    assert hub.call("DELETE", f"/alerts/{made['id']}").status == 200
+    assert hub.call("DELETE", f"/alerts/{created['id']}").status == 200
     assert hub.call("GET", "/alerts").body == {"alerts": []}
     for method, path in (("DELETE", ""), ("PUT", ""), ("POST", "/test")):
-        for name in (made["id"], "x" * 3000, "0123456789ab#"):
+        for name in (created["id"], "x" * 3000, "0123456789ab#"):
             path_of = f"/alerts/{name.replace('#', '%23')}{path}"
             assert hub.call(method, path_of, {"alert": RATE}).status == 404
 
 
 def test_no_other_project_sees_or_changes_an_alert(hub: Hub) -> None:
-    made = create(hub)
+    created = create(hub)
     assert hub.call("GET", "/alerts", project=OTHER_PROJECT).body == {"alerts": []}
     for method, path in (("DELETE", ""), ("PUT", ""), ("POST", "/test")):
-        answer = hub.call(method, f"/alerts/{made['id']}{path}", {"alert": RATE}, project=OTHER_PROJECT)
+        answer = hub.call(method, f"/alerts/{created['id']}{path}", {"alert": RATE}, project=OTHER_PROJECT)
         assert answer.status == 404
     assert hub.send("GET", f"/3/projects/{PROJECT}/alerts", token=hub.other_token).status == 401
     # And another project's failures fire nothing here
@@ -91,7 +91,7 @@ def test_no_other_project_sees_or_changes_an_alert(hub: Hub) -> None:
     now = hub.world.clock.now()
     hub.world.ports.activity.add_activity(OTHER_PROJECT, now - now % HOUR_MS, Activity(attempts=99, failed=99))
     minute(hub, 3)
-    assert told(hub) == []
+    assert notified(hub) == []
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_failure_rate_fires_once_and_is_resolved_once(hub: Hub) -> None:
         count(hub, attempts=10, failed=6)
         minute(hub)
     # Then it is told once, with what happened and where to look
-    [fired] = told(hub)
+    [fired] = notified(hub)
     assert (fired["state"], fired["value"], fired["alert"]["id"]) == ("firing", 60, alert["id"])
     assert fired["text"] == "Failing is firing: 60 % of the attempts of the project failed in 15 minutes (limit 50 %)."
     assert fired["link"] == "https://hub.example/console#/charts"
@@ -178,13 +178,13 @@ def test_an_alert_counts_from_the_moment_it_is_made_or_watches_something_else(
     fail(4)
     minute(hub)
     # Then what was given up since counts, and nothing before
-    assert [(each["alert"]["name"], each["value"]) for each in told(hub)] == [("four", 4)]
+    assert [(each["alert"]["name"], each["value"]) for each in notified(hub)] == [("four", 4)]
     # And so when one is made to watch failures
     five = next(each for each in hub.call("GET", "/alerts").body["alerts"] if each["name"] == "five")
     hub.call("PUT", f"/alerts/{five['id']}", {"alert": {**RATE, **watches, "name": "five", "threshold": 100}})
     fail(6)
     minute(hub)
-    assert [(each["alert"]["name"], each["value"]) for each in told(hub)] == [("four", 4), ("five", 100)]
+    assert [(each["alert"]["name"], each["value"]) for each in notified(hub)] == [("four", 4), ("five", 100)]
 
 
 def test_an_alert_is_not_made_when_nobody_can_say_what_was_counted_before_it(
@@ -214,12 +214,12 @@ def test_an_alert_watches_a_queue_or_one_of_its_subscribers_or_any_subscriber_by
     count(hub, given_up=2, subscriber=shop)
     count(hub, given_up=1, subscriber=crm)
     minute(hub, 2)
-    assert [each["alert"]["name"] for each in told(hub)] == ["queue"]
+    assert [each["alert"]["name"] for each in notified(hub)] == ["queue"]
     count(hub, given_up=1, subscriber=shop)
     count(hub, given_up=3, subscriber="ep_1")
     minute(hub, 2)
-    assert sorted(each["alert"]["name"] for each in told(hub)) == ["endpoint", "queue", "shop"]
-    assert told(hub)[1]["link"].startswith("https://hub.example/console#/charts?")
+    assert sorted(each["alert"]["name"] for each in notified(hub)) == ["endpoint", "queue", "shop"]
+    assert notified(hub)[1]["link"].startswith("https://hub.example/console#/charts?")
 
 
 def test_the_oldest_that_waits_is_watched_in_queues_of_both_kinds_and_at_paused_subscribers(hub: Hub) -> None:
@@ -235,22 +235,25 @@ def test_the_oldest_that_waits_is_watched_in_queues_of_both_kinds_and_at_paused_
         hub.post(queue, "x")
     hub.world.run(seconds=1)
     minute(hub, 4)
-    assert told(hub) == []
+    assert notified(hub) == []
     minute(hub, 2)
-    assert sorted(each["alert"]["name"] for each in told(hub)) == ["failing", "paused", "pulled"]
-    assert all(300 <= each["value"] < 400 for each in told(hub))
+    assert sorted(each["alert"]["name"] for each in notified(hub)) == ["failing", "paused", "pulled"]
+    assert all(300 <= each["value"] < 400 for each in notified(hub))
     # And what was cleared does not wait
     for queue in ("pulled", "failing"):
         hub.call("DELETE", f"/queues/{queue}/messages", {})
     minute(hub, 12)
-    assert sorted(each["alert"]["name"] for each in told(hub) if each["state"] == "resolved") == ["failing", "pulled"]
+    assert sorted(each["alert"]["name"] for each in notified(hub) if each["state"] == "resolved") == [
+        "failing",
+        "pulled",
+    ]
 
 
 def test_slack_gets_a_text_in_which_names_call_nobody(hub: Hub) -> None:
     alert = create(hub, name="<!channel> & co", format="slack")
     assert hub.call("POST", f"/alerts/{alert['id']}/test", {}).status == 200
     hub.world.run(seconds=1)
-    [sent] = told(hub)
+    [sent] = notified(hub)
     assert sent == {
         "text": ":wave: A test of &lt;!channel&gt; &amp; co: 0 % of the attempts of the project failed in 15 minutes "
         "(limit 50 %). <https://hub.example/console#/charts|Console>"
@@ -341,4 +344,4 @@ def test_no_alert_waits_for_ever_when_there_is_never_time_for_all_of_them(hub: H
         check(hub).run(lambda left=left: next(left, 0))  # type: ignore[misc]
         hub.world.run(seconds=1)
     # Then each was told
-    assert {each["alert"]["name"] for each in told(hub)} == set(names)
+    assert {each["alert"]["name"] for each in notified(hub)} == set(names)

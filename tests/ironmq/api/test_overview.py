@@ -64,15 +64,15 @@ def test_a_list_of_queues_says_what_waits_in_each_and_how_its_subscribers_are_do
     hub.call("POST", "/queues/c-ill/messages", {"messages": [{"body": "a"}]})
     hub.world.run(seconds=5)
     # When they are listed with their health
-    told = {each["name"]: each for each in hub.call("GET", "/queues?health=true").body["queues"]}
+    answer = {each["name"]: each for each in hub.call("GET", "/queues?health=true").body["queues"]}
     # Then each says the same as its own page
-    assert told["a-pull"] == {
+    assert answer["a-pull"] == {
         "name": "a-pull", "type": "pull", "subscribers": 0, "waiting": 2, "complete": True, "health": None,
     }  # fmt: skip
-    assert (told["b-well"]["health"]["state"], told["b-well"]["waiting"]) == ("delivering", 0)
+    assert (answer["b-well"]["health"]["state"], answer["b-well"]["waiting"]) == ("delivering", 0)
     own = hub.call("GET", "/queues/c-ill/health").body
     (shop,) = (each["health"] for each in own["subscribers"] if each["name"] == "shop")
-    assert told["c-ill"] == {
+    assert answer["c-ill"] == {
         "name": "c-ill", "type": "multicast", "subscribers": 2, "waiting": 1, "complete": True, "health": shop,
     }  # fmt: skip
     # And the worst of several is told

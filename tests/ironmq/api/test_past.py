@@ -99,8 +99,8 @@ def test_a_message_is_found_by_its_id_in_any_protocol_and_shown_with_its_own(hub
 def test_one_that_still_runs_says_how_much_it_has_read(hub: Hub) -> None:
     search = started(hub, queue="orders")
     hub.world.ports.past_records.running = 1
-    told = hub.call("GET", f"/past/{search}").body
-    assert told == {
+    answer = hub.call("GET", f"/past/{search}").body
+    assert answer == {
         "state": "running",
         "reason": None,
         "scanned_bytes": 10,

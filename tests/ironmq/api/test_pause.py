@@ -41,9 +41,9 @@ def held(hub: Hub) -> dict[str, int]:
     """How many deliveries wait for each subscriber that is paused."""
     answer = hub.call("GET", f"{QUEUE}/health")
     assert answer.status == 200
-    told = [(each["name"], each["health"]) for each in answer.body["subscribers"]]
-    assert all(health["complete"] for _, health in told)
-    return {name: health["waiting"] for name, health in told if health["state"] == "paused"}
+    reported = [(each["name"], each["health"]) for each in answer.body["subscribers"]]
+    assert all(health["complete"] for _, health in reported)
+    return {name: health["waiting"] for name, health in reported if health["state"] == "paused"}
 
 
 def paused_names(hub: Hub) -> list[str]:

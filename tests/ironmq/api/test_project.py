@@ -42,9 +42,9 @@ def test_how_long_attempts_took_is_told_of_each_hour_and_of_all_together() -> No
     # Given 99 attempts of at most 10 ms in one hour, and one of some 5 s in the next
     for hour, took in ((this - HOUR_MS, {4: 99}), (this, {40: 1})):
         hub.world.ports.activity.add_activity(PROJECT, hour, Activity(attempts=sum(took.values()), took=took))
-    told = hub.call("GET", "/activity?hours=2").body
-    assert [(each["p50_ms"], each["p99_ms"]) for each in told["hours"]] == [(9, 10), (4712, 5112)]
-    assert (told["p50_ms"], told["p99_ms"]) == (9, 10)
+    answer = hub.call("GET", "/activity?hours=2").body
+    assert [(each["p50_ms"], each["p99_ms"]) for each in answer["hours"]] == [(9, 10), (4712, 5112)]
+    assert (answer["p50_ms"], answer["p99_ms"]) == (9, 10)
 
 
 @pytest.mark.parametrize("hours", ["169", "-1", "x", "1.5", "9999999"])
@@ -85,8 +85,8 @@ def test_a_project_is_told_its_own_part_of_the_report_and_nothing_of_others() ->
         }
     }
     for table in TABLES:
-        told = hub.call("GET", f"/report/{table}").body
-        assert told == {"rows": [{"queue": "orders", "messages": 3}], "complete": True}
+        answer = hub.call("GET", f"/report/{table}").body
+        assert answer == {"rows": [{"queue": "orders", "messages": 3}], "complete": True}
     # And no other project's token shows it
     assert hub.send("GET", f"/3/projects/{PROJECT}/report", token=hub.other_token).status == 401
 

@@ -161,11 +161,11 @@ def test_who_was_asked_stays_known_whatever_became_of_the_subscriber(
     # And when nothing is left to try, who was asked last, with its answer and the number of its tries
     world.run(seconds=60)
     last = ("s0", C, 2, 503, "C refuses") if change == "moved" else ("s0", A, 1, 501, "A refuses")
-    told = [
+    reported = [
         (each["name"], each["url"], each["tries"], each["status_code"], each["msg"])
         for each in hub.statuses("q", message_id)
     ]
-    assert told == [last, ("s1", B, 2, 502, "B refuses")]
+    assert reported == [last, ("s1", B, 2, 502, "B refuses")]
     errors = [each for error in world.pulled("failed") for each in json.loads(error)["subscribers"]]
     assert sorted((each["name"], each["url"], each["code"], each["msg"]) for each in errors) == [
         (last[0], last[1], last[3], last[4]),
@@ -204,8 +204,8 @@ def test_a_subscriber_removed_before_it_was_asked_was_not_tried(hub: Hub, world:
     assert [each["tries"] for each in hub.statuses("q", message_id)] == [0, 1]
     assert "status_code" not in hub.statuses("q", message_id)[0]
     [error] = world.pulled("failed")
-    told = {"name": "s0", "url": A, "code": 0, "msg": "Subscriber was removed from the queue"}
-    assert json.loads(error)["subscribers"] == [told]
+    reported = {"name": "s0", "url": A, "code": 0, "msg": "Subscriber was removed from the queue"}
+    assert json.loads(error)["subscribers"] == [reported]
     assert [each["url"] for each in hub.statuses("q", message_id)] == [A, B]
 
 
@@ -221,10 +221,10 @@ def test_subscribers_that_are_replaced_again_and_again_before_they_are_asked_kee
         hub.post("q", "x", delay=5)
     world.run(seconds=10)
     # Then each error message names the one that it is about
-    told = [each for error in world.pulled("failed") for each in json.loads(error)["subscribers"]]
-    assert {each["name"] for each in told} == {"s0", "s1"} | {f"{turn}-{n}" for turn in range(4) for n in range(2)}
-    assert all(each["url"] for each in told)
-    assert "s3cret" not in json.dumps(told)
+    answer = [each for error in world.pulled("failed") for each in json.loads(error)["subscribers"]]
+    assert {each["name"] for each in answer} == {"s0", "s1"} | {f"{turn}-{n}" for turn in range(4) for n in range(2)}
+    assert all(each["url"] for each in answer)
+    assert "s3cret" not in json.dumps(answer)
 
 
 def test_a_renamed_subscriber_keeps_its_deliveries(hub: Hub, world: World) -> None:
@@ -309,8 +309,8 @@ def test_a_message_that_expires_while_it_is_tried_is_in_the_error_queue(hub: Hub
     assert [(each["source_msg_id"], each["reason"], each["body"]) for each in errors] == [
         (message_id, "expired", "x")
     ] * 2
-    told = sorted((each["code"], each["msg"]) for error in errors for each in error["subscribers"])
-    assert told == [(202, "Not acknowledged in time"), (500, "not now")]
+    reported = sorted((each["code"], each["msg"]) for error in errors for each in error["subscribers"])
+    assert reported == [(202, "Not acknowledged in time"), (500, "not now")]
     # And its statuses say so, while the message itself is gone
     statuses = [(each.get("status"), each["msg"], each["retries_remaining"]) for each in hub.statuses("q", message_id)]
     assert statuses[1:] == [("expired", "not now", 0), ("expired", "Not acknowledged in time", 0)]
@@ -351,8 +351,8 @@ def test_a_202_that_is_never_acknowledged_says_so_in_the_error_queue(hub: Hub, w
     assert hub.statuses("q", message_id)[0]["msg"] == "Accepted"
     world.run(seconds=15)
     [error] = world.pulled("failed")
-    told = json.loads(error)["subscribers"][0]
-    assert (told["code"], told["msg"]) == (202, "Not acknowledged in time")
+    answer = json.loads(error)["subscribers"][0]
+    assert (answer["code"], answer["msg"]) == (202, "Not acknowledged in time")
     assert hub.statuses("q", message_id)[0]["msg"] == "Not acknowledged in time"
 
 
@@ -662,15 +662,15 @@ def test_a_message_the_hub_made_is_not_made_again_once_its_owner_deleted_it(hub:
     hub.make_push("q", "ironmq:///target")
     hub.post("q", "x")
     world.run(seconds=1)
-    [made] = [each for each in world.messages.all_messages() if each.queue == "target"]
-    assert hub.call("DELETE", f"/queues/target/messages/{made.message_id}").status == 200
+    [created] = [each for each in world.messages.all_messages() if each.queue == "target"]
+    assert hub.call("DELETE", f"/queues/target/messages/{created.message_id}").status == 200
     # When it is made again for the same cause, as after a crash
-    assert made.cause is not None
+    assert created.cause is not None
     again = world.queue_intake.post_caused(
-        PROJECT, "target", NewMessage(body=b"x"), cause=made.cause, at=_made_at(world)
+        PROJECT, "target", NewMessage(body=b"x"), cause=created.cause, at=_made_at(world)
     )
     # Then it stays deleted, and nobody gets it again
-    assert again == made.message_id
+    assert again == created.message_id
     world.run(seconds=1)
     assert hub.call("GET", f"/queues/target/messages/{again}").status == 404
     assert len(world.sender.requests_to(A)) == 1

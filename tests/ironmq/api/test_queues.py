@@ -213,15 +213,15 @@ def test_patch_of_a_missing_queue_is_404(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-@pytest.mark.parametrize(("made", "wanted"), [("pull", "unicast"), ("multicast", "pull"), ("multicast", "unicast")])
-def test_the_type_of_a_queue_is_static(hub: Hub, method: str, made: str, wanted: str) -> None:
+@pytest.mark.parametrize(("created", "wanted"), [("pull", "unicast"), ("multicast", "pull"), ("multicast", "unicast")])
+def test_the_type_of_a_queue_is_static(hub: Hub, method: str, created: str, wanted: str) -> None:
     # Given a queue of one type
-    hub.make("q", type=made, **({} if made == "pull" else {"push": {"subscribers": SUBSCRIBERS}}))
+    hub.make("q", type=created, **({} if created == "pull" else {"push": {"subscribers": SUBSCRIBERS}}))
     # Then another type is forbidden, not invalid, and the same one is fine
     push = {} if wanted == "pull" else {"push": {"subscribers": SUBSCRIBERS}}
     assert hub.call(method, "/queues/q", {"queue": {"type": wanted, **push}}).status == 403
-    assert hub.call(method, "/queues/q", {"queue": {"type": made}}).status == 200
-    assert hub.info("q")["type"] == made
+    assert hub.call(method, "/queues/q", {"queue": {"type": created}}).status == 200
+    assert hub.info("q")["type"] == created
 
 
 def test_the_old_name_of_the_type_is_understood(hub: Hub) -> None:

@@ -23,8 +23,8 @@ def hub() -> Hub:
     hub = Hub()
     subscribers = [{"name": "shop", "url": SHOP}, {"name": "crm", "url": CRM}]
     push = {"subscribers": subscribers, "retries": 0, "error_queue": "errors"}
-    made = hub.call("PUT", QUEUE, {"queue": {"type": "multicast", "push": push}})
-    assert made.status == 200
+    created = hub.call("PUT", QUEUE, {"queue": {"type": "multicast", "push": push}})
+    assert created.status == 200
     return hub
 
 
@@ -72,9 +72,9 @@ def test_named_messages_are_replayed_and_no_others(hub: Hub) -> None:
     # When two of them are named, one twice, and one that waits, and one that does not exist
     named = [first, second, first, waiting, "1"]
     assert replay(hub, message_ids=named, dry_run=True)["found"] == 2
-    told = replay(hub, message_ids=named)
+    reported = replay(hub, message_ids=named)
     # Then those two are tried, once each, at that subscriber
-    assert told == {"looked": 2, "found": 2, "replayed": 2, "after": None, "msg": "Replayed"}
+    assert reported == {"looked": 2, "found": 2, "replayed": 2, "after": None, "msg": "Replayed"}
     hub.world.run(seconds=0)
     assert len(hub.world.sender.requests_to(SHOP)) == before + 2
     assert len(hub.world.sender.requests_to(CRM)) == 4
@@ -118,20 +118,20 @@ def test_every_attempt_is_shown_with_its_time_answer_and_duration() -> None:
     [posted] = hub.call("POST", f"{QUEUE}/messages", {"messages": [{"body": "one"}]}).body["ids"]
     hub.world.run(seconds=400)
     # When its attempts are listed
-    told = hub.call("GET", f"{QUEUE}/messages/{posted}/attempts").body
+    answer = hub.call("GET", f"{QUEUE}/messages/{posted}/attempts").body
     # Then each is there, in order
-    shop = [each for each in told["attempts"] if each["subscriber_name"] == "shop"]
+    shop = [each for each in answer["attempts"] if each["subscriber_name"] == "shop"]
     assert [(each["number"], each["status_code"], each["result"], each["manual"]) for each in shop] == [
         (1, 500, "failed", False),
         (2, 500, "failed", False),
         (3, 404, "failed", False),
         (4, 200, "delivered", False),
     ]
-    assert [each["status_code"] for each in told["attempts"] if each["subscriber_name"] == "crm"] == [200]
+    assert [each["status_code"] for each in answer["attempts"] if each["subscriber_name"] == "crm"] == [200]
     starts = [epoch_ms(each["started_at"]) - began for each in shop]
     assert [round(each / 60_000) for each in starts] == [0, 1, 2, 3]
-    assert told["attempts"] == sorted(told["attempts"], key=lambda each: each["started_at"])
-    assert told["forgotten"] == 0
+    assert answer["attempts"] == sorted(answer["attempts"], key=lambda each: each["started_at"])
+    assert answer["forgotten"] == 0
     assert hub.call("GET", f"{QUEUE}/messages/1/attempts").status == 404
 
 
@@ -170,9 +170,9 @@ def test_a_subscriber_without_a_name_is_sent_again_what_it_missed_by_its_id() ->
     # When it is sent again to that id, Then only that one gets it
     hub.world.sender.script(SHOP, 200)
     before = len(hub.world.sender.requests_to(CRM))
-    told = replay(hub, subscriber=missed["subscriber_id"], message_ids=[event["message_id"]])
+    reported = replay(hub, subscriber=missed["subscriber_id"], message_ids=[event["message_id"]])
     hub.world.run(seconds=5)
-    assert told["replayed"] == 1
+    assert reported["replayed"] == 1
     assert len(hub.world.sender.requests_to(SHOP)) == 2
     assert len(hub.world.sender.requests_to(CRM)) == before
     assert hub.call("POST", f"{QUEUE}/replay", {"subscriber": "nobody"}).status == 404
@@ -187,10 +187,10 @@ def test_of_very_many_attempts_the_newest_are_known(hub: Hub) -> None:
     hub.world.sender.script(SHOP, 200)
     assert replay(hub)["replayed"] == 1
     hub.world.run(seconds=5)
-    told = hub.call("GET", f"{QUEUE}/messages/{posted}/attempts").body
-    shop = [each for each in told["attempts"] if each["subscriber_name"] == "shop"]
+    answer = hub.call("GET", f"{QUEUE}/messages/{posted}/attempts").body
+    shop = [each for each in answer["attempts"] if each["subscriber_name"] == "shop"]
     assert [each["number"] for each in shop] == list(range(12, 63))
-    assert told["forgotten"] == 11
+    assert answer["forgotten"] == 11
     assert [each["number"] for each in shop if each["manual"]] == [62]
 
 
@@ -304,12 +304,12 @@ def test_a_subscriber_is_told_of_hour_by_hour(hub: Hub) -> None:
     shop = queue.push.subscribers[0].subscriber_id
     activity = SubscriberActivity(attempts=3, delivered=2, failed=1, given_up=1, took_ms=100, took={11: 3})
     hub.world.ports.activity.add_subscriber_activity(PROJECT, shop, this, activity)
-    told = hub.call("GET", "/activity/subscriber?queue=orders&subscriber=shop&hours=2").body
+    answer = hub.call("GET", "/activity/subscriber?queue=orders&subscriber=shop&hours=2").body
     unknown = {"p50_ms": None, "p95_ms": None, "p99_ms": None}
     quiet = {"attempts": 0, "delivered": 0, "failed": 0, "given_up": 0, "average_ms": None, **unknown}
     busy = {"attempts": 3, "delivered": 2, "failed": 1, "given_up": 1, "average_ms": 33}
     took = {"p50_ms": 31, "p95_ms": 34, "p99_ms": 34}
-    assert told == {
+    assert answer == {
         "hours": [
             {"hour": iso_time(this - HOUR_MS), **quiet},
             {"hour": iso_time(this), **busy, **took},
@@ -319,7 +319,7 @@ def test_a_subscriber_is_told_of_hour_by_hour(hub: Hub) -> None:
     }
     # Its activity can be read by its id, without a queue; an unknown id has none
     by_id = hub.call("GET", f"/activity/subscriber?subscriber={shop}&hours=1").body
-    assert by_id["hours"] == told["hours"][1:]
+    assert by_id["hours"] == answer["hours"][1:]
     assert hub.call("GET", "/activity/subscriber?subscriber=other&hours=1").body["hours"][0]["attempts"] == 0
     assert hub.call("GET", "/activity/subscriber?queue=orders&subscriber=other").status == 404
     assert hub.call("GET", "/activity/subscriber?queue=none&subscriber=shop").status == 404

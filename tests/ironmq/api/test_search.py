@@ -20,8 +20,8 @@ def hub() -> Hub:
     """A push queue and a pull queue whose messages are found by two fields, and one without."""
     hub = Hub()
     push = {"subscribers": [{"name": "shop", "url": SHOP}, {"name": "crm", "url": CRM}], "retries": 0}
-    made = hub.call("PUT", "/queues/orders", {"queue": {"push": push, "search_fields": FIELDS}})
-    assert made.body["queue"]["search_fields"] == FIELDS
+    created = hub.call("PUT", "/queues/orders", {"queue": {"push": push, "search_fields": FIELDS}})
+    assert created.body["queue"]["search_fields"] == FIELDS
     hub.call("PUT", "/queues/pulled", {"queue": {"search_fields": ["order.id"]}})
     return hub
 

@@ -222,13 +222,13 @@ def test_urls_refused_without_being_repeated(hub: Hub, url: Any) -> None:
 def test_the_hubs_own_addresses_are_no_subscribers(hub: Hub, url: str) -> None:
     # When a queue would push to one of the hub's own addresses, by whatever route
     asked = {"push": {"subscribers": [{"name": "a", "url": url}]}}
-    made = hub.call("PUT", "/queues/own", {"queue": asked})
+    created = hub.call("PUT", "/queues/own", {"queue": asked})
     hub.make_push("q", "https://a.example/in")
     added = hub.call("POST", "/queues/q/subscribers", {"subscribers": [{"name": "b", "url": url}]})
     # Then it is refused with what to do instead, and nothing is stored
-    assert (made.status, added.status) == (400, 400)
-    assert "ironmq:///" in made.msg
-    assert url not in made.msg
+    assert (created.status, added.status) == (400, 400)
+    assert "ironmq:///" in created.msg
+    assert url not in created.msg
     assert hub.call("GET", "/queues/own").status == 404
     assert [each["url"] for each in hub.info("q")["push"]["subscribers"]] == ["https://a.example/in"]
     # And other ports and hosts are

@@ -29,8 +29,8 @@ def opened(hub: Hub) -> dict[str, str]:
 
 def test_an_export_is_set_shown_without_its_secrets_and_removed(hub: Hub) -> None:
     assert hub.call("GET", "/traces").body == {"traces": None}
-    made = put(hub, headers={"Authorization": SECRET, "Accept": "*/*"})
-    assert made.status == 200
+    created = put(hub, headers={"Authorization": SECRET, "Accept": "*/*"})
+    assert created.status == 200
     shown = {
         "url": COLLECTOR,
         "headers": {"Authorization": "********", "Accept": "*/*"},
@@ -39,7 +39,7 @@ def test_an_export_is_set_shown_without_its_secrets_and_removed(hub: Hub) -> Non
         "dropped": 0,
         "failing": None,
     }
-    assert made.body == hub.call("GET", "/traces").body == {"traces": shown}
+    assert created.body == hub.call("GET", "/traces").body == {"traces": shown}
     # And the secret is stored sealed
     assert "s3cret" not in repr(hub.world.config.span_export(PROJECT))
     assert opened(hub) == {"Authorization": SECRET}

@@ -108,32 +108,32 @@ def test_a_failure_rate_needs_some_attempts_or_no_failure(counts: Counts, rate: 
 
 
 def test_an_alert_fires_once_and_is_resolved_once_it_has_been_calm() -> None:
-    alert, told = ALERT, list[tuple[int, AlertEvent]]()
+    alert, reported = ALERT, list[tuple[int, AlertEvent]]()
 
     def look(minute: int, value: int | None) -> None:
         nonlocal alert
         alert = judged(alert, value, START + minute * MINUTE_MS)
         pending = alert.state.pending
         if pending is not None:
-            told.append((minute, pending.happened))
-            assert pending.number == len(told)
+            reported.append((minute, pending.happened))
+            assert pending.number == len(reported)
             alert = replace(alert, state=replace(alert.state, pending=None))
 
     for minute, value in enumerate([0, 9, None, 10, 99, None, 10]):
         look(minute, value)
-    assert told == [(3, AlertEvent.FIRING)]
+    assert reported == [(3, AlertEvent.FIRING)]
     assert alert.state.firing_since == START + 3 * MINUTE_MS
     # A value that varies tells nothing more, for hours
     for minute in range(7, 307):
         look(minute, 50 if minute % 5 else 0)
-    assert len(told) == 1
+    assert len(reported) == 1
     # And one that cannot be told ends no calm
     calm = CALM_MS // MINUTE_MS
     for minute in range(310, 310 + calm):
         look(minute, 0 if minute % 2 == 0 else None)
-    assert len(told) == 1
+    assert len(reported) == 1
     look(310 + calm, 0)
-    assert told[1:] == [(310 + calm, AlertEvent.RESOLVED)]
+    assert reported[1:] == [(310 + calm, AlertEvent.RESOLVED)]
     assert alert.state.firing_since == 0
 
 

@@ -378,8 +378,8 @@ def test_what_comes_again_after_it_was_consumed_has_records_of_its_own(bench: Be
 
     # When its stream is read, and read again at another time
     def recorded(at: float) -> list[DeliveryRecord]:
-        made = [record_of_pull_change(change(old, new, at)) for old, new in pairwise(images) if old or new]
-        return [each for each in made if each]
+        result = [record_of_pull_change(change(old, new, at)) for old, new in pairwise(images) if old or new]
+        return [each for each in result if each]
 
     first, later = recorded(NOW / 1000), recorded(NOW / 1000 + 600)
     # Then no two of its records have the same id, and each stay is owed for itself

@@ -114,7 +114,7 @@ def test_statuses_of_refusals(error: RequestRefused, status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "reason"),
     [
         ("https://a.example/in", "https://a.example/in"),
         (
@@ -131,5 +131,5 @@ def test_statuses_of_refusals(error: RequestRefused, status: int) -> None:
         ("", ""),
     ],
 )
-def test_urls_in_error_queues_hide_their_secrets(url: str, told: str) -> None:
-    assert without_secrets(url) == told
+def test_urls_in_error_queues_hide_their_secrets(url: str, reason: str) -> None:
+    assert without_secrets(url) == reason

@@ -116,16 +116,16 @@ def test_everybody_else_is_refused_in_json_with_a_message(
 
 
 def test_a_subscription_is_made_shown_listed_and_deleted(client: Client) -> None:
-    made = subscribe(client, context="mo", source={"id": "251982"}, subscriptionFilter={"apis": None})
-    assert (made.status, made.headers["Content-Type"]) == (
+    created = subscribe(client, context="mo", source={"id": "251982"}, subscriptionFilter={"apis": None})
+    assert (created.status, created.headers["Content-Type"]) == (
         201,
         "application/vnd.com.nsn.cumulocity.subscription+json",
     )
-    path = made.body["self"].removeprefix(BASE)
-    assert client.call("GET", path).body == made.body
+    path = created.body["self"].removeprefix(BASE)
+    assert client.call("GET", path).body == created.body
     listed = client.call("GET", "/notification2/subscriptions?source=251982&pageSize=1&pageSize=1&withTotalPages=true")
     assert listed.headers["Content-Type"] == "application/vnd.com.nsn.cumulocity.subscriptioncollection+json"
-    assert listed.body["subscriptions"] == [made.body]
+    assert listed.body["subscriptions"] == [created.body]
     assert listed.body["statistics"] == {"currentPage": 1, "pageSize": 1, "totalPages": 1}
     gone = client.call("DELETE", path)
     assert (gone.status, gone.body) == (204, None)

@@ -344,13 +344,13 @@ def test_a_round_that_is_recorded_twice_with_a_leaver_in_between_changes_nothing
     # Given a recorded round: four sent, one of which had been returned before, one held, and some expired
     before = backlog(consumer("a"), consumer("b"), returned=entries(50, 51))
     sent = {"a": entries(50, 100, 101), "b": entries(102)}
-    told: dict[str, Any] = {"sent": sent, "held": entries(103), "lapsed": [(51, 51), (104, 106)], "up_to": 107}
-    first = recorded(before, done=frozenset({51}), **told)
+    reported: dict[str, Any] = {"sent": sent, "held": entries(103), "lapsed": [(51, 51), (104, 106)], "up_to": 107}
+    first = recorded(before, done=frozenset({51}), **reported)
     # And one of its consumers, which then acknowledged two and left
     left = leave(first, "a", {50, 101})
     assert (returned(left), unacknowledged(left)) == ([100, 103], {"b": [102]})
     # When it is recorded again, because the call was repeated
-    after = recorded(left, done=frozenset({51}), **told)
+    after = recorded(left, done=frozenset({51}), **reported)
     # Then what is done is not owed again, nor reported
     assert (returned(after), unacknowledged(after)) == ([100, 103], {"b": [102]})
     assert (after.next, after.lapsed) == (107, ())

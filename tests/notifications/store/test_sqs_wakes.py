@@ -39,8 +39,10 @@ def test_one_version_is_one_message_in_its_subscriber_s_group() -> None:
         queue.wake([WAKE, replace(WAKE, version=4), replace(WAKE, subscriber_uid="def")])
         # Then three messages are there
         messages = received(sqs, url)
-        told = sorted((each["Attributes"]["MessageGroupId"], decode_wake(each["Body"]).version) for each in messages)
-        assert told == [("abc", 3), ("abc", 4), ("def", 3)]
+        reported = sorted(
+            (each["Attributes"]["MessageGroupId"], decode_wake(each["Body"]).version) for each in messages
+        )
+        assert reported == [("abc", 3), ("abc", 4), ("def", 3)]
 
 
 def test_many_are_sent_in_tens() -> None:

@@ -49,10 +49,10 @@ def test_the_stack_shows_a_certificate_where_it_is_demanded(
         message = ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})["id"]
 
         def attempts() -> dict[str, Any]:
-            made = ask("GET", f"/app/{app}/attempt/msg/{message}")["data"]
-            return {each["endpointId"]: each for each in made}
+            created = ask("GET", f"/app/{app}/attempt/msg/{message}")["data"]
+            return {each["endpointId"]: each for each in created}
 
-        found = until(lambda: made if len(made := attempts()) == 2 else None, 120, lambda: str(attempts()))
+        found = until(lambda: created if len(created := attempts()) == 2 else None, 120, lambda: str(attempts()))
         # Then it comes from the one whose certificate it is, and not on its connection from the other
         assert found[mine]["status"] == 0, found
         assert found[other]["responseStatusCode"] == 0, found
@@ -66,7 +66,7 @@ def test_the_stack_shows_a_certificate_where_it_is_demanded(
         def statuses() -> dict[str, Any]:
             return {each["name"]: each for each in client.statuses(queue, posted) if each["tries"]}
 
-        came = until(lambda: made if len(made := statuses()) == 2 else None, 120, lambda: str(statuses()))
+        came = until(lambda: created if len(created := statuses()) == 2 else None, 120, lambda: str(statuses()))
         assert came["mine"]["status_code"] == 200, came
         assert came["other"]["status_code"] == 0, came
         store, key = f"{stack.base_url}/api/stores/{project.project_id}", {"X-Augury-Token": project.token}

@@ -132,8 +132,8 @@ def test_what_endpoints_inherit_is_taken_with_their_own_secrets(stack: RunningSt
     with Recorder() as recorder:
         for preset, app in apps.items():
             endpoint = recorder.endpoint(path=preset)
-            made = ask("POST", f"/app/{app}/endpoint", {"url": endpoint.url})["id"]
-            secret = ask("GET", f"/app/{app}/endpoint/{made}/secret")["key"]
+            created = ask("POST", f"/app/{app}/endpoint", {"url": endpoint.url})["id"]
+            secret = ask("GET", f"/app/{app}/endpoint/{created}/secret")["key"]
             # When a message is posted
             ask("POST", f"/app/{app}/msg", MESSAGE)
             push = endpoint.wait()[0].received
@@ -174,8 +174,8 @@ def test_subscribers_of_queues_and_services_of_stores_are_signed_for_too(stack: 
         for preset, (_, service) in places.items():
             mapping = {"name": f"acme.{preset}", "url": service.url, "token": "t" * 32, "messages": ["order:new"]}
             asked = {"mapping": {**mapping, "signing": signing(preset)}}
-            made = requests.post(f"{store}/mappings", json=asked, headers=key, timeout=40)
-            assert made.status_code == 201, made.text
+            created = requests.post(f"{store}/mappings", json=asked, headers=key, timeout=40)
+            assert created.status_code == 201, created.text
         # When a message is posted to each
         project.post(queue, json.dumps(MESSAGE, ensure_ascii=False))
         order = {"message": "order:new", "payload": {"note": "café"}}

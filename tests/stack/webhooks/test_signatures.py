@@ -80,8 +80,8 @@ def test_the_libraries_take_what_services_of_the_hub_are_sent() -> None:
     store = Store()
     store.clock.set(time.time_ns() // 1_000_000)
     fields = {"name": "acme.import", "url": URL, "token": "t" * 32, "messages": ["order:new"]}
-    _, made = store.call("POST", "/mappings", {"mapping": {**fields, "signing": {"secret": FIRST}}})
-    store.call("PUT", f"/mappings/{made['id']}", {"mapping": {"signing": {"secret": SECOND}}})
+    _, created = store.call("POST", "/mappings", {"mapping": {**fields, "signing": {"secret": FIRST}}})
+    store.call("PUT", f"/mappings/{created['id']}", {"mapping": {"signing": {"secret": SECOND}}})
     answers: list[Any] = [500, {"update_url": URL, "delay": 5}, {}]
     store.endpoints[URL] = lambda _: answers.pop(0)
     store.push_message("order:new", number="ü")

@@ -55,16 +55,16 @@ def test_svix_own_tests_pass(built: Path | None, hub: LiveWorld, name: str, caps
         with capsys.disabled():
             print(f"\nleft out, as this machine has no Node or no npm: Svix's own {name}")  # noqa: T201
         return
-    told = _run(
+    finished = _run(
         ["node", "--test", "--test-reporter", "tap", f"built/{name}.js"],
         built,
         SVIX_TOKEN=hub.make_token(),
         SVIX_SERVER_URL=hub.base_url,
     )
     # None of them is left out, or gone from a later version of the package
-    passed = re.findall(r"^ *ok \d+ - (?!.*# SKIP)", told, re.MULTILINE)
-    assert len(passed) == OWN[name], told
-    assert "# fail 0" in told
+    passed = re.findall(r"^ *ok \d+ - (?!.*# SKIP)", finished, re.MULTILINE)
+    assert len(passed) == OWN[name], finished
+    assert "# fail 0" in finished
 
 
 def _run(command: list[str | Path], folder: Path, **environ: str) -> str:

@@ -39,11 +39,11 @@ CLIENTS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def server() -> Iterator[TokenServer]:
     try:
-        made = TokenServer(seconds=600)
+        created = TokenServer(seconds=600)
     except NodeMissing:
         pytest.skip("there is no Node here")
-    with made:
-        yield made
+    with created:
+        yield created
 
 
 def oauth(server: TokenServer, client: str) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def test_every_method_gets_a_token_and_needs_one_request(server: TokenServer) ->
     with Recorder() as recorder:
         endpoints = {client: recorder.endpoint(path=client) for client in CLIENTS}
         for client, endpoint in endpoints.items():
-            made = world.make_endpoint(app, endpoint.url)
-            world.ask("PUT", f"/app/{app}/endpoint/{made}/oauth", oauth(server, client))
+            created = world.make_endpoint(app, endpoint.url)
+            world.ask("PUT", f"/app/{app}/endpoint/{created}/oauth", oauth(server, client))
         # When messages are pushed
         for _ in range(3):
             world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
@@ -80,7 +80,7 @@ def test_every_method_gets_a_token_and_needs_one_request(server: TokenServer) ->
             assert len(tokens) == 1
             assert is_valid(server, tokens.pop())
     # And gave once
-    assert sorted(each["client"] for each in server.told(least=3)) == ["basic", "jwt", "post"]
+    assert sorted(each["client"] for each in server.answered(least=3)) == ["basic", "jwt", "post"]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -91,15 +91,15 @@ def test_what_the_token_server_refuses_reaches_nobody(server: TokenServer, clien
     app = world.make_app()
     with Recorder() as recorder:
         endpoint = recorder.endpoint(path=client)
-        made = world.make_endpoint(app, endpoint.url)
+        created = world.make_endpoint(app, endpoint.url)
         wrong = {"clientSecret": "another-secret"} if client != "jwt" else {"clientId": "nobody"}
-        world.ask("PUT", f"/app/{app}/endpoint/{made}/oauth", {**oauth(server, client), **wrong})
+        world.ask("PUT", f"/app/{app}/endpoint/{created}/oauth", {**oauth(server, client), **wrong})
         world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
         world.run(seconds=1)
         assert not endpoint.pushes
-    told = server.told(least=1)
-    assert [each.get("error") for each in told] == ["invalid_client"]
-    (attempt,) = world.ask("GET", f"/app/{app}/attempt/endpoint/{made}")["data"]
+    reported = server.answered(least=1)
+    assert [each.get("error") for each in reported] == ["invalid_client"]
+    (attempt,) = world.ask("GET", f"/app/{app}/attempt/endpoint/{created}")["data"]
     assert attempt["response"] == "oauth: invalid_client"
 
 
@@ -115,14 +115,14 @@ def test_the_running_stack_asks_once_for_all_its_environments(stack: RunningStac
         return answer.json() if answer.content else None
 
     # Given endpoints behind OAuth, one for each way to authenticate
-    server.told()
+    server.answered()
     app = ask("POST", "/app", {"name": "Acme"})["id"]
     with Recorder() as recorder:
         endpoints = {client: recorder.endpoint(path=client) for client in CLIENTS}
         for client, endpoint in endpoints.items():
-            made = ask("POST", f"/app/{app}/endpoint", {"url": endpoint.url})["id"]
-            ask("PUT", f"/app/{app}/endpoint/{made}/oauth", oauth(server, client))
-            assert SECRET not in json.dumps(ask("GET", f"/app/{app}/endpoint/{made}/oauth-config"))
+            created = ask("POST", f"/app/{app}/endpoint", {"url": endpoint.url})["id"]
+            ask("PUT", f"/app/{app}/endpoint/{created}/oauth", oauth(server, client))
+            assert SECRET not in json.dumps(ask("GET", f"/app/{app}/endpoint/{created}/oauth-config"))
         # When messages are posted at the same time, and more later
         for _ in range(10):
             ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
@@ -131,7 +131,7 @@ def test_the_running_stack_asks_once_for_all_its_environments(stack: RunningStac
             tokens = {each.headers["Authorization"] for each in endpoint.wait(10)}
             assert len(tokens) == 1
             assert is_valid(server, tokens.pop())
-    given = server.told(least=3)
+    given = server.answered(least=3)
     assert sorted(each["client"] for each in given) == ["basic", "jwt", "post"], given
     assert not any("error" in each for each in given)
 
@@ -154,7 +154,7 @@ def test_a_subscriber_and_a_service_on_the_running_stack_get_tokens_too(
 ) -> None:
     # Given a queue with a subscriber for each way to authenticate, and one with a secret that is wrong
     project, queue = ProjectClient.another(stack), unique("gated")
-    server.told()
+    server.answered()
     with Recorder() as recorder:
         endpoints = {client: recorder.endpoint(path=client) for client in CLIENTS}
         wrong = recorder.endpoint(path="wrong")
@@ -174,9 +174,9 @@ def test_a_subscriber_and_a_service_on_the_running_stack_get_tokens_too(
         mapping = {"name": "acme.import", "url": service.url, "token": "t" * 32, "messages": ["order:new"]}
         store, key = f"{stack.base_url}/api/stores/{project.project_id}", {"X-Augury-Token": project.token}
         asked = {"mapping": {**mapping, "oauth": grants["post"]}}
-        made = requests.post(f"{store}/mappings", json=asked, headers=key, timeout=40)
-        assert made.status_code == 201, made.text
-        assert SECRET not in made.text
+        created = requests.post(f"{store}/mappings", json=asked, headers=key, timeout=40)
+        assert created.status_code == 201, created.text
+        assert SECRET not in created.text
         # When messages are posted to both
         for number in range(5):
             project.post(queue, f"{number}")
@@ -200,7 +200,7 @@ def test_a_subscriber_and_a_service_on_the_running_stack_get_tokens_too(
         assert project.tries(once, message_id) == [1]
     # And nothing came to the one with the wrong secret, for which the token server was not asked for each message
     assert not wrong.pushes
-    given = server.told(least=7)
+    given = server.answered(least=7)
     gave = sorted(each["client"] for each in given if "error" not in each)
     assert gave == ["basic", "basic", "basic", "jwt", "post", "post"], given
     assert {each["error"] for each in given if "error" in each} == {"invalid_client"}
@@ -215,13 +215,13 @@ def test_the_guard_stands_before_the_token_server_too() -> None:
     app = world.make_app()
     asked = {"grantType": "clientCredentials", "clientId": "a", **CLIENTS["post"]}
     for place in ("127.0.0.1:9", "[::1]", "10.0.0.1", "localhost"):
-        made = world.make_endpoint(app, "https://a.example/in")
+        created = world.make_endpoint(app, "https://a.example/in")
         oauth_url = f"http://{place}/latest/meta-data/"
-        world.ask("PUT", f"/app/{app}/endpoint/{made}/oauth", {**asked, "tokenUrl": oauth_url})
+        world.ask("PUT", f"/app/{app}/endpoint/{created}/oauth", {**asked, "tokenUrl": oauth_url})
         # When a message is pushed, then neither the token server nor the endpoint is asked
         world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
         world.run(seconds=0.5)
-        attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{made}")["data"]
+        attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{created}")["data"]
         assert {each["response"] for each in attempts} == {"oauth: the token server gave no answer (refused_by_guard)"}
 
 

@@ -54,7 +54,7 @@ class TokenServer:
         self._script = node_packages("token-server-node") / "token_server.mjs"
         shutil.copy(HERE / "token_server.mjs", self._script)
         self._seconds = seconds
-        self._told: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._answered: queue.Queue[dict[str, Any]] = queue.Queue()
         self.issuer = ""
 
     @property
@@ -69,7 +69,7 @@ class TokenServer:
         )
         self._reading = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
         self._reading.start()
-        self.issuer = self._told.get(timeout=START_SECONDS)["issuer"]
+        self.issuer = self._answered.get(timeout=START_SECONDS)["issuer"]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,14 +79,14 @@ class TokenServer:
         if self._process.stdout is not None:
             self._process.stdout.close()
 
-    def told(self, least: int = 0) -> list[dict[str, Any]]:
+    def answered(self, least: int = 0) -> list[dict[str, Any]]:
         """What it gave and refused since the last call, once that is so much: it comes through a pipe."""
-        found = [self._told.get(timeout=TELL_SECONDS) for _ in range(least)]
-        while not self._told.empty():
-            found.append(self._told.get())
+        found = [self._answered.get(timeout=TELL_SECONDS) for _ in range(least)]
+        while not self._answered.empty():
+            found.append(self._answered.get())
         return found
 
     def _read(self, lines: IO[str] | None) -> None:
         for line in lines or ():
             if line.startswith("{"):
-                self._told.put(json.loads(line))
+                self._answered.put(json.loads(line))

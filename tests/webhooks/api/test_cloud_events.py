@@ -164,16 +164,16 @@ def test_an_endpoint_that_consents_is_told_who_sends(world: WebhooksWorld, origi
     # Given an endpoint that allows deliveries, whatever its status
     world.sender.script(URL, agreeing(origin, status=status), 200)
     app = world.make_app()
-    made = world.ask("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": ASKED})
+    created = world.ask("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": ASKED})
     # Whoever made it does not wait for the endpoint
     assert world.sender.requests == []
-    assert made["cloudEvents"] == {"mode": "binary", "consent": True, "allowedRate": None, "consented": False}
+    assert created["cloudEvents"] == {"mode": "binary", "consent": True, "allowedRate": None, "consented": False}
     world.run(seconds=1)
     [asked] = world.sender.requests
     assert (asked.method, asked.url, asked.body) == ("OPTIONS", URL, b"")
     assert asked.headers == {"WebHook-Request-Origin": ORIGIN}
     consented = {"mode": "binary", "consent": True, "allowedRate": None, "consented": True}
-    assert shown(world, app, made["id"]) == consented
+    assert shown(world, app, created["id"]) == consented
     # Then every delivery names the sender
     assert sent(world, app).headers["WebHook-Request-Origin"] == ORIGIN
 
@@ -223,17 +223,17 @@ def test_its_rate_is_kept_to(world: WebhooksWorld) -> None:
     # Given an endpoint with a limit of two messages a second that itself allows six a minute
     world.sender.script(URL, agreeing(rate="6"), 200)
     app = world.make_app()
-    made = world.ask("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": ASKED, "throttleRate": 2})
+    created = world.ask("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": ASKED, "throttleRate": 2})
     world.run(seconds=1)
     assert world.sender.requests[0].headers["WebHook-Request-Rate"] == "120"
-    assert shown(world, app, made["id"])["allowedRate"] == 6
+    assert shown(world, app, created["id"])["allowedRate"] == 6
     # When five messages are posted, then it gets one every ten seconds
     begun = world.clock.now()
     for _ in range(5):
         world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
     world.run(seconds=120)
     assert len(world.sender.requests) == 6
-    attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{made['id']}")["data"]
+    attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{created['id']}")["data"]
     assert len(attempts) == 5
     last = max(each["timestamp"] for each in attempts)
     assert last >= iso_time(begun + 40_000 - BURST_MS)
@@ -243,8 +243,8 @@ def test_a_change_of_the_url_asks_again_and_other_changes_do_not(world: Webhooks
     world.sender.script(URL, agreeing(rate="60"))
     world.sender.script("https://b.example/in", agreeing(rate="120"), 200)
     app = world.make_app()
-    made = world.ask("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": ASKED})
-    path = f"/app/{app}/endpoint/{made['id']}"
+    created = world.ask("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": ASKED})
+    path = f"/app/{app}/endpoint/{created['id']}"
     world.run(seconds=1)
     # Neither another description nor the same URL makes it consent again, or keeps messages from it
     for method, body in (
@@ -263,7 +263,7 @@ def test_a_change_of_the_url_asks_again_and_other_changes_do_not(world: Webhooks
         assert (moved["allowedRate"], moved["consented"]) == (None, False)
         world.run(seconds=1)
         assert (world.sender.requests[-1].url, world.sender.requests[-1].method) == (url, "OPTIONS")
-        assert shown(world, app, made["id"])["allowedRate"] == 120
+        assert shown(world, app, created["id"])["allowedRate"] == 120
     # And so does switching it off and on
     world.ask("PATCH", path, {"cloudEvents": None})
     assert world.ask("PATCH", path, {"cloudEvents": ASKED})["cloudEvents"]["consented"] is False
@@ -446,13 +446,13 @@ def test_a_portal_does_not_switch_consent_off(
     app = world.make_app()
     token = str(world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"])
     for by in (world.token, token):
-        made = world.ask("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": asked}, token=by)
-        path = f"/app/{app}/endpoint/{made['id']}"
+        created = world.ask("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": asked}, token=by)
+        path = f"/app/{app}/endpoint/{created['id']}"
         # When a portal makes any change that does without
         refused = world.call(method, path, body, token=token)
         # Then nothing changes; the tenant may
         assert (refused.status, refused.body["detail"][0]["loc"][1]) == (422, "cloudEvents")
-        assert world.ask("GET", path) == made
+        assert world.ask("GET", path) == created
         assert world.ask(method, path, body).get("cloudEvents", {}).get("consent", False) is False
 
 
@@ -476,8 +476,8 @@ def test_where_consent_is_demanded_a_portal_sets_no_url_without_it(world: Webhoo
         assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "cloudEvents", "consent"]), method
     # And with consent it is asked, also if it deletes that one and makes it again
     for _ in range(2):
-        made = world.call("POST", path, {"url": url, "uid": "new", "cloudEvents": asking}, token=token)
-        assert (made.status, made.body["cloudEvents"]["consented"]) == (201, False)
+        created = world.call("POST", path, {"url": url, "uid": "new", "cloudEvents": asking}, token=token)
+        assert (created.status, created.body["cloudEvents"]["consented"]) == (201, False)
         off = world.call("PATCH", f"{path}/new", {"cloudEvents": {"mode": "binary"}}, token=token)
         assert off.status == 422
         assert world.call("DELETE", f"{path}/new", token=token).status == 204

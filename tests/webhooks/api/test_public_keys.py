@@ -100,8 +100,8 @@ def test_symmetric_keys_are_never_in_it(world: WebhooksWorld) -> None:
 
 def test_an_operational_endpoint_has_them_too(world: WebhooksWorld) -> None:
     private, public = new_asymmetric()
-    made = world.ask("POST", "/operational-webhook/endpoint", {"url": "https://a.example/op", "secret": private})
-    url = world.ask("GET", f"/operational-webhook/endpoint/{made['id']}/secret")["publicKeysUrl"]
+    created = world.ask("POST", "/operational-webhook/endpoint", {"url": "https://a.example/op", "secret": private})
+    url = world.ask("GET", f"/operational-webhook/endpoint/{created['id']}/secret")["publicKeysUrl"]
     assert [each["whpk"] for each in fetched(world, url)] == [public]
 
 

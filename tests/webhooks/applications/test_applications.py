@@ -39,20 +39,20 @@ def test_health_needs_no_token(world: WebhooksWorld) -> None:
 @pytest.mark.parametrize("name", ["id", "uid"])
 def test_it_is_read_changed_and_deleted_by_id_and_by_uid(world: WebhooksWorld, name: str) -> None:
     # Given an application
-    made = world.ask("POST", "/app", {"name": "Acme", "uid": "acme", "rateLimit": 5, "metadata": {"a": "b"}})
-    path = f"/app/{made[name]}"
+    created = world.ask("POST", "/app", {"name": "Acme", "uid": "acme", "rateLimit": 5, "metadata": {"a": "b"}})
+    path = f"/app/{created[name]}"
     # Then it is shown with both old and new field names
-    assert world.ask("GET", path) == made
-    assert (made["rateLimit"], made["throttleRate"], made["uid"]) == (5, 5, "acme")
+    assert world.ask("GET", path) == created
+    assert (created["rateLimit"], created["throttleRate"], created["uid"]) == (5, 5, "acme")
     # When it is patched, then fields that were not sent stay, and null clears
     assert world.ask("PATCH", path, {"throttleRate": None})["throttleRate"] is None
     assert world.ask("PATCH", path, {"name": "New"})["metadata"] == {"a": "b"}
     # When it is replaced, then fields that were not sent are removed
     replaced = world.ask("PUT", path, {"name": "Newer", "uid": "acme"})
-    assert (replaced["id"], replaced["metadata"]) == (made["id"], {})
+    assert (replaced["id"], replaced["metadata"]) == (created["id"], {})
     # When it is deleted, then it no longer exists
     assert world.call("DELETE", path).status == 204
-    for each in (made["id"], "acme"):
+    for each in (created["id"], "acme"):
         missing = world.call("GET", f"/app/{each}")
         assert (missing.status, missing.body) == (404, {"code": "not_found", "detail": "Entity not found"})
 
@@ -80,18 +80,18 @@ def test_a_uid_is_unique_until_its_application_is_deleted(world: WebhooksWorld) 
 
 
 def test_get_or_create_returns_what_is_there_unchanged(world: WebhooksWorld) -> None:
-    made = world.call("POST", "/app", {"name": "Acme", "uid": "acme"}, get_if_exists="true")
+    created = world.call("POST", "/app", {"name": "Acme", "uid": "acme"}, get_if_exists="true")
     again = world.call("POST", "/app", {"name": "Other", "uid": "acme"}, get_if_exists="true")
-    assert (made.status, again.status) == (201, 200)
-    assert again.body == made.body
+    assert (created.status, again.status) == (201, 200)
+    assert again.body == created.body
     # Without a uid a new one is always created
     assert world.call("POST", "/app", {"name": "Other"}, get_if_exists="true").status == 201
 
 
 def test_replacing_one_that_is_not_there_makes_it_of_the_body_alone(world: WebhooksWorld) -> None:
-    made = world.call("PUT", "/app/none", {"name": "x"})
-    assert made.status == 201
-    assert "uid" not in made.body
+    created = world.call("PUT", "/app/none", {"name": "x"})
+    assert created.status == 201
+    assert "uid" not in created.body
 
 
 @pytest.mark.parametrize(

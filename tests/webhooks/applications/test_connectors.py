@@ -19,7 +19,7 @@ def world() -> WebhooksWorld:
     return WebhooksWorld()
 
 
-def made(world: WebhooksWorld, **fields: Any) -> dict[str, Any]:
+def create(world: WebhooksWorld, **fields: Any) -> dict[str, Any]:
     """A new connector, a second later than the one before."""
     world.clock.advance(seconds=1)
     shown: dict[str, Any] = world.ask("POST", "/connector", {**SMALL, **fields})
@@ -27,7 +27,7 @@ def made(world: WebhooksWorld, **fields: Any) -> dict[str, Any]:
 
 
 def test_a_connector_is_made_shown_changed_and_deleted(world: WebhooksWorld) -> None:
-    shown = made(world, **CONNECTOR, uid="chat", productType="Stream")
+    shown = create(world, **CONNECTOR, uid="chat", productType="Stream")
     assert shown["id"].startswith("trtmpl_")
     assert shown["orgId"].startswith("org_")
     assert {**shown, **CONNECTOR, "uid": "chat", "productType": "Stream"} == shown
@@ -47,7 +47,7 @@ def test_a_connector_is_made_shown_changed_and_deleted(world: WebhooksWorld) -> 
     for method in ("GET", "PATCH", "DELETE"):
         body: dict[str, Any] | None = {} if method == "PATCH" else None
         assert world.call(method, f"/connector/{shown['id']}", body).status == 404, method
-    assert made(world, uid="chat")["id"] != shown["id"]
+    assert create(world, uid="chat")["id"] != shown["id"]
 
 
 def test_what_is_replaced_is_made_if_it_is_not_there(world: WebhooksWorld) -> None:
@@ -63,8 +63,8 @@ def test_what_is_replaced_is_made_if_it_is_not_there(world: WebhooksWorld) -> No
 
 
 def test_connectors_are_listed_in_pages_and_by_product(world: WebhooksWorld) -> None:
-    names = [made(world, name=str(number))["name"] for number in range(3)]
-    streamed = made(world, name="stream", productType="Stream")
+    names = [create(world, name=str(number))["name"] for number in range(3)]
+    streamed = create(world, name="stream", productType="Stream")
     page = world.ask("GET", "/connector", limit=2)
     assert ([each["name"] for each in page["data"]], page["done"]) == (names[:2], False)
     page = world.ask("GET", "/connector", limit=2, iterator=page["iterator"])
@@ -77,7 +77,7 @@ def test_connectors_are_listed_in_pages_and_by_product(world: WebhooksWorld) -> 
 def test_a_page_ends_before_it_is_larger_than_an_answer_may_be(world: WebhooksWorld) -> None:
     # Given more code than one answer holds
     count = PAGE_BYTES // 51_000 + 5
-    there = [made(world, transformation="x" * 51_000)["id"] for _ in range(count)]
+    there = [create(world, transformation="x" * 51_000)["id"] for _ in range(count)]
     # When it is read on and back again, then each is there once
     read = list[str]()
     page = world.ask("GET", "/connector", limit=250)
@@ -128,13 +128,13 @@ def test_one_that_is_too_large_is_refused(world: WebhooksWorld) -> None:
     large = {"instructions": "ü" * 65_536, "description": "ü" * 65_536, "logo": "https://" + "ü" * 60_000}
     assert sum(2 * len(each) for each in large.values()) > MAX_CONNECTOR_BYTES
     assert world.call("POST", "/connector", {**SMALL, **large}).status == 422
-    connector = made(world)
+    connector = create(world)
     assert world.call("PATCH", f"/connector/{connector['id']}", large).status == 422
     assert world.ask("GET", f"/connector/{connector['id']}") == connector
 
 
 def test_a_uid_is_taken_once(world: WebhooksWorld) -> None:
-    made(world, uid="chat")
+    create(world, uid="chat")
     answer = world.call("POST", "/connector", {**SMALL, "uid": "chat"})
     assert (answer.status, answer.body["code"]) == (409, "conflict")
 
@@ -142,7 +142,7 @@ def test_a_uid_is_taken_once(world: WebhooksWorld) -> None:
 def test_a_portal_sees_what_its_flags_show_and_changes_nothing(world: WebhooksWorld) -> None:
     # Given connectors for all and for some, and portals with and without the flag
     app = world.make_app()
-    everybody, some = made(world, name="all"), made(world, name="some", featureFlags=["beta"])
+    everybody, some = create(world, name="all"), create(world, name="some", featureFlags=["beta"])
 
     def portal(**asked: Any) -> str:
         return str(world.ask("POST", f"/auth/app-portal-access/{app}", asked)["token"])
@@ -165,8 +165,8 @@ def test_a_portal_sees_what_its_flags_show_and_changes_nothing(world: WebhooksWo
 
 def test_connectors_go_to_another_project_with_its_environment(world: WebhooksWorld) -> None:
     # Given a connector with a uid and one without
-    made(world, **CONNECTOR, uid="chat")
-    made(world, name="Other")
+    create(world, **CONNECTOR, uid="chat")
+    create(world, name="Other")
     exported = world.ask("POST", "/environment/export")
     # When another project imports them, twice, then it has the same
     for _ in range(2):

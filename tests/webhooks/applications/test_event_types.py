@@ -18,9 +18,9 @@ def world() -> WebhooksWorld:
 def test_an_event_type_is_made_once_archived_and_revived(world: WebhooksWorld) -> None:
     # Given an event type
     body = {"name": "user.created", "description": "x", "schemas": SCHEMA, "featureFlag": "beta", "groupName": "users"}
-    made = world.call("POST", "/event-type", body)
-    assert made.status == 201
-    assert (made.body["schemas"], made.body["featureFlag"], made.body["deprecated"]) == (SCHEMA, "beta", False)
+    created = world.call("POST", "/event-type", body)
+    assert created.status == 201
+    assert (created.body["schemas"], created.body["featureFlag"], created.body["deprecated"]) == (SCHEMA, "beta", False)
     taken = world.call("POST", "/event-type", body)
     assert (taken.status, taken.body["code"]) == (409, "event_type_exists")
     # When it is archived, then it is listed only on request

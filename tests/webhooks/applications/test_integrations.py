@@ -20,9 +20,9 @@ def integration(world: WebhooksWorld, app: str, **asked: Any) -> str:
     return str(world.ask("POST", f"/app/{app}/integration", {"name": "Order desk", **asked})["id"])
 
 
-def rotated(world: WebhooksWorld, app: str, made: str) -> str:
+def rotated(world: WebhooksWorld, app: str, created: str) -> str:
     """Its new key."""
-    return str(world.ask("POST", f"/app/{app}/integration/{made}/key/rotate")["key"])
+    return str(world.ask("POST", f"/app/{app}/integration/{created}/key/rotate")["key"])
 
 
 def status(world: WebhooksWorld, path: str, key: str) -> int:
@@ -57,17 +57,22 @@ def test_an_integration_is_made_listed_replaced_and_deleted(world: WebhooksWorld
 def test_a_key_opens_its_application_until_it_is_rotated(world: WebhooksWorld) -> None:
     # Given an integration, which has no key until it is given one
     app, other = world.make_app(), world.make_app()
-    made = integration(world, app)
-    key = rotated(world, app, made)
+    created = integration(world, app)
+    key = rotated(world, app, created)
     # Then the key opens its application and no other, and does not end by itself
     world.clock.advance(seconds=YEAR_S)
     assert (status(world, f"/app/{app}/endpoint", key), status(world, f"/app/{other}/endpoint", key)) == (200, 404)
     assert world.call("POST", f"/app/{app}/endpoint", {"url": "https://desk.example/in"}, token=key).status == 201
     # Nor does it give keys, or outlive a rotation
-    for method, path in (("GET", ""), ("GET", f"/{made}"), ("POST", f"/{made}/key/rotate"), ("DELETE", f"/{made}")):
+    for method, path in (
+        ("GET", ""),
+        ("GET", f"/{created}"),
+        ("POST", f"/{created}/key/rotate"),
+        ("DELETE", f"/{created}"),
+    ):
         assert world.call(method, f"/app/{app}/integration{path}", token=key).status == 403, (method, path)
     world.clock.advance(seconds=1)
-    newer = rotated(world, app, made)
+    newer = rotated(world, app, created)
     assert (status(world, f"/app/{app}", key), status(world, f"/app/{app}", newer)) == (401, 200)
 
 
@@ -82,10 +87,10 @@ def test_portals_end_without_the_keys_of_integrations(world: WebhooksWorld) -> N
 @pytest.mark.parametrize("gone", ["integration", "application"])
 def test_a_key_ends_with_what_it_is_of(world: WebhooksWorld, gone: str) -> None:
     app = world.make_app()
-    made = integration(world, app)
-    key = rotated(world, app, made)
+    created = integration(world, app)
+    key = rotated(world, app, created)
     assert status(world, "/event-type", key) == 200
-    path = f"/app/{app}" if gone == "application" else f"/app/{app}/integration/{made}"
+    path = f"/app/{app}" if gone == "application" else f"/app/{app}/integration/{created}"
     assert world.call("DELETE", path).status == 204
     # Also where no application is named
     assert status(world, "/event-type", key) == 401
@@ -103,15 +108,15 @@ def test_a_key_to_a_source_ends_with_the_source(world: WebhooksWorld) -> None:
 def test_a_key_sees_the_event_types_of_its_feature_flags(world: WebhooksWorld) -> None:
     app = world.make_app()
     world.ask("POST", "/event-type", {"name": "secret.made", "description": "", "featureFlags": ["beta"]})
-    made = integration(world, app)
-    key = rotated(world, app, made)
+    created = integration(world, app)
+    key = rotated(world, app, created)
 
     def seen() -> list[str]:
         return [each["name"] for each in world.call("GET", "/event-type", token=key).body["data"]]
 
     assert "secret.made" not in seen()
     # When it is given the flag, then the same key sees it at once
-    world.ask("PUT", f"/app/{app}/integration/{made}", {"name": "Order desk", "featureFlags": ["beta"]})
+    world.ask("PUT", f"/app/{app}/integration/{created}", {"name": "Order desk", "featureFlags": ["beta"]})
     assert "secret.made" in seen()
 
 
@@ -135,7 +140,7 @@ def test_what_is_wrong_with_an_integration_is_said(world: WebhooksWorld, body: A
 
 def test_of_another_application_there_is_none(world: WebhooksWorld) -> None:
     app, other = world.make_app(), world.make_app()
-    made = integration(world, app)
-    assert world.call("GET", f"/app/{other}/integration/{made}").status == 404
-    assert world.call("GET", f"/app/none/integration/{made}").status == 404
-    assert world.call("POST", f"/app/{other}/integration/{made}/key/rotate").status == 404
+    created = integration(world, app)
+    assert world.call("GET", f"/app/{other}/integration/{created}").status == 404
+    assert world.call("GET", f"/app/none/integration/{created}").status == 404
+    assert world.call("POST", f"/app/{other}/integration/{created}/key/rotate").status == 404

@@ -61,13 +61,15 @@ def posting(schema: Any, **components: Any) -> dict[str, Any]:
 
 def test_a_document_makes_event_types_with_all_that_their_schemas_refer_to(world: WebhooksWorld) -> None:
     assert imported(world) == {"modified": ["user.created", "user.deleted"]}
-    made = stored(world, "user.created")
-    assert (made["description"], made["deprecated"], made["groupName"]) == ("A user was created", True, "user")
-    assert made["featureFlags"] == ["beta"]
+    created = stored(world, "user.created")
+    assert (created["description"], created["deprecated"], created["groupName"]) == ("A user was created", True, "user")
+    assert created["featureFlags"] == ["beta"]
     inner = {"$ref": "#/definitions/Address"}
     user = {"type": "object", "properties": {"id": {"type": "string"}, "address": inner}}
     address = {"type": "object", "properties": {"city": {"type": "string"}, "of": {"$ref": "#/definitions/User"}}}
-    assert made["schemas"] == {"1": {"$ref": "#/definitions/User", "definitions": {"User": user, "Address": address}}}
+    assert created["schemas"] == {
+        "1": {"$ref": "#/definitions/User", "definitions": {"User": user, "Address": address}}
+    }
     assert stored(world, "user.deleted")["description"] == "A user was deleted"
 
 
@@ -236,7 +238,7 @@ LAUGHS = "\n".join(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         (LAUGHS, "Line 2: YAML aliases are not allowed"),
         ("webhooks: &a [*a]", "aliases"),
@@ -262,12 +264,12 @@ LAUGHS = "\n".join(
     ],
 )
 def test_what_is_no_yaml_or_more_than_json_can_say_is_refused_in_words(
-    world: WebhooksWorld, text: str, told: str
+    world: WebhooksWorld, text: str, reason: str
 ) -> None:
     answer = world.call("POST", PATH, {"specRaw": text})
     assert answer.status == 422, answer
     assert answer.body["detail"][0]["loc"] == ["body", "specRaw"]
-    assert told in answer.body["detail"][0]["msg"]
+    assert reason in answer.body["detail"][0]["msg"]
     assert world.ask("GET", "/event-type", include_archived="true")["data"] == []
 
 

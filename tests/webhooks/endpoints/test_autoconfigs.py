@@ -27,8 +27,8 @@ def opened(token: str) -> dict[str, str]:
 
 def created(world: WebhooksWorld, app: str, **asked: Any) -> tuple[str, dict[str, str]]:
     """The id of a new one, and what is in its token."""
-    made = world.ask("POST", f"/app/{app}/autoconfig", asked)
-    return made["id"], opened(made["token"])
+    built = world.ask("POST", f"/app/{app}/autoconfig", asked)
+    return built["id"], opened(built["token"])
 
 
 def subscribed(world: WebhooksWorld, token: dict[str, str], **endpoint: Any) -> Any:

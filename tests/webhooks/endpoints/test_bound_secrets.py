@@ -27,9 +27,9 @@ MANAGER = ["ViewBase", "ManageEndpoint"]
 
 @pytest.fixture
 def world() -> WebhooksWorld:
-    made = WebhooksWorld()
-    made.sender.script(OAUTH["tokenUrl"], Reply(status_code=200, body=b'{"access_token":"t","token_type":"Bearer"}'))
-    return made
+    created = WebhooksWorld()
+    created.sender.script(OAUTH["tokenUrl"], Reply(status_code=200, body=b'{"access_token":"t","token_type":"Bearer"}'))
+    return created
 
 
 def with_secret(world: WebhooksWorld, what: str) -> tuple[str, str]:

@@ -114,8 +114,8 @@ def tick(world: WebhooksWorld) -> int:
 def warnings(world: WebhooksWorld) -> list[int]:
     """The days left that were told, and nothing that should not have been."""
     world.run(seconds=5)
-    told = [json.loads(each.body) for each in world.sender.requests_to(OPERATIONAL)]
-    return [each["data"]["daysLeft"] for each in told if each["type"] == "endpoint.certificate_ending"]
+    answer = [json.loads(each.body) for each in world.sender.requests_to(OPERATIONAL)]
+    return [each["data"]["daysLeft"] for each in answer if each["type"] == "endpoint.certificate_ending"]
 
 
 def test_a_certificate_that_ends_in_five_days_is_told_of_within_a_minute_and_shows_in_health(
@@ -171,14 +171,14 @@ def test_a_certificate_that_was_replaced_or_removed_is_not_warned_of(world: Webh
     world.ask("POST", "/operational-webhook/endpoint", {"url": OPERATIONAL})
     app = world.make_app()
     replaced, removed = certified(world, app, ending_in(world, 20)), certified(world, app, ending_in(world, 20))
-    deleted, told = certified(world, app, ending_in(world, 20)), certified(world, app, ending_in(world, 20))
+    deleted, reported = certified(world, app, ending_in(world, 20)), certified(world, app, ending_in(world, 20))
     world.ask("PUT", f"/app/{app}/endpoint/{replaced}/mtls", {"identity": ending_in(world, 300)})
     world.ask("DELETE", f"/app/{app}/endpoint/{removed}/mtls")
     world.ask("DELETE", f"/app/{app}/endpoint/{deleted}")
     world.clock.advance(ms=14 * DAY_MS)
     assert tick(world) == 1
     assert warnings(world) == [6]
-    assert json.loads(world.sender.requests_to(OPERATIONAL)[-1].body)["data"]["endpointId"] == told
+    assert json.loads(world.sender.requests_to(OPERATIONAL)[-1].body)["data"]["endpointId"] == reported
     # One that ends sooner than its first warning is told of at its next one
     certified(world, app, ending_in(world, 0.5))
     world.clock.advance(ms=DAY_MS)

@@ -28,7 +28,7 @@ def world() -> WebhooksWorld:
     return world
 
 
-def made(world: WebhooksWorld, app: str, given: Any = SQS, **more: Any) -> Any:
+def create(world: WebhooksWorld, app: str, given: Any = SQS, **more: Any) -> Any:
     return world.ask("POST", f"/app/{app}/destination", {**given, **more})
 
 
@@ -39,7 +39,7 @@ def test_a_destination_is_made_and_shown_as_svix_shows_it(world: WebhooksWorld) 
     assert ids["principal"] == "arn:aws:iam::999999999999:root"
     world.ask("POST", "/event-type", {"name": "invoice.paid", "description": "x"})
     # When a destination is made
-    shown = made(world, app, uid="q", eventTypes=["invoice.paid"], channels=["c"], metadata={"a": "b"}, batchSize=10)
+    shown = create(world, app, uid="q", eventTypes=["invoice.paid"], channels=["c"], metadata={"a": "b"}, batchSize=10)
     # Then it reads as its client does
     assert shown["id"].startswith("sink_")
     assert {name: value for name, value in shown.items() if name not in ("id", "createdAt", "updatedAt")} == {
@@ -71,7 +71,7 @@ def test_a_message_is_sent_in_svixs_envelope_with_the_applications_external_id(w
     mine, others = (world.ask("GET", f"/app/{each}/external-id")["externalId"] for each in (app, other))
     assert mine != others
     world.ports.roles.trusting[ROLE] = mine
-    made(world, app)
+    create(world, app)
     world.ask("POST", f"/app/{app}/msg", {"eventType": "invoice.paid", "payload": {"n": 1}})
     world.run(seconds=5)
     [request] = world.sender.requests
@@ -152,13 +152,13 @@ def test_an_endpoint_with_such_a_url_gets_the_payload_and_its_signature(world: W
 def test_each_type_is_shown_as_it_was_given(world: WebhooksWorld, given: Any, config: Any) -> None:
     app = world.make_app()
     external = world.ask("GET", f"/app/{app}/external-id")["externalId"]
-    assert made(world, app, given)["config"] == {**config, "roleArn": ROLE, "externalId": external}
+    assert create(world, app, given)["config"] == {**config, "roleArn": ROLE, "externalId": external}
 
 
 def test_a_destination_that_fails_says_so_and_when_it_is_well_again(world: WebhooksWorld) -> None:
     # Given a destination whose role lets nobody in
     app = world.make_app()
-    shown = made(world, app, uid="q")
+    shown = create(world, app, uid="q")
     world.ask("POST", f"/app/{app}/msg", {"eventType": "t", "payload": {}})
     world.run(seconds=2)
     # Then it says that it is retried
@@ -176,7 +176,7 @@ def test_a_secret_is_written_and_never_read(world: WebhooksWorld) -> None:
     # Given a destination with an access key
     app = world.make_app()
     keyed = {"queueUrl": QUEUE_URL, "accessKeyId": KEY, "secretAccessKey": SECRET}
-    shown = made(world, app, config=keyed)
+    shown = create(world, app, config=keyed)
     assert shown["config"] == {"queueUrl": QUEUE_URL, "region": "eu-west-1", "accessKeyId": KEY}
     texts = [
         world.text("GET", f"/app/{app}/destination"),
@@ -200,7 +200,7 @@ def test_a_secret_is_written_and_never_read(world: WebhooksWorld) -> None:
 
 def test_a_destination_is_changed_replaced_and_deleted(world: WebhooksWorld) -> None:
     app = world.make_app()
-    shown = made(world, app, uid="q", metadata={"a": "b"})
+    shown = create(world, app, uid="q", metadata={"a": "b"})
     path = f"/app/{app}/destination/q"
     off = world.ask("PATCH", path, {"type": "sqs", "status": "disabled"})
     assert (off["status"], off["metadata"], off["config"]) == ("disabled", {"a": "b"}, shown["config"])
@@ -231,7 +231,7 @@ def test_what_is_no_destination_is_not_found_as_one(world: WebhooksWorld) -> Non
 
 def test_lists_go_on_from_an_iterator(world: WebhooksWorld) -> None:
     app = world.make_app()
-    wanted = {made(world, app)["id"] for _ in range(5)}
+    wanted = {create(world, app)["id"] for _ in range(5)}
     found, iterator, done = set(), "", False
     while not done:
         query = {"limit": "2", **({"iterator": iterator} if iterator else {})}
@@ -245,7 +245,7 @@ def test_a_transformation_is_given_the_event_and_returns_messages(world: Webhook
     # Given a destination with code, as Svix writes it
     app = world.make_app()
     world.ports.roles.trusting[ROLE] = world.ask("GET", f"/app/{app}/external-id")["externalId"]
-    path = f"/app/{app}/destination/{made(world, app)['id']}/transformation"
+    path = f"/app/{app}/destination/{create(world, app)['id']}/transformation"
     assert world.ask("GET", path)["code"] is None
     code = "function handler(input) { return { messages: input.events } }"
     assert world.ask("PATCH", path, {"code": code, "enabled": True}) == {}
@@ -313,7 +313,7 @@ WRONG: list[dict[str, Any]] = [
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_could_not_be_right_is_refused_and_nothing_is_stored(world: WebhooksWorld, wrong: dict[str, Any]) -> None:
     app = world.make_app()
-    there = made(world, app, uid="there")
+    there = create(world, app, uid="there")
     for method, path in (("POST", ""), ("PUT", "/there"), ("PUT", "/new")):
         refused = world.call(method, f"/app/{app}/destination{path}", {**SQS, **wrong})
         assert refused.status == 422, refused

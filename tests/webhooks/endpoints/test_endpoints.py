@@ -38,10 +38,10 @@ def test_an_endpoint_needs_a_url_only(world: WebhooksWorld, fields: dict[str, An
     app = world.make_app()
     answer = world.call("POST", f"/app/{app}/endpoint", {"url": "http://localhost/webhook/receiver", **fields})
     assert answer.status == 201
-    made = answer.body
-    assert made.pop("id").startswith("ep_")
-    assert made.pop("createdAt") == made.pop("updatedAt")
-    assert made == {
+    created = answer.body
+    assert created.pop("id").startswith("ep_")
+    assert created.pop("createdAt") == created.pop("updatedAt")
+    assert created == {
         "url": "http://localhost/webhook/receiver",
         "description": "",
         "uid": None,
@@ -72,10 +72,10 @@ def test_an_endpoint_needs_a_url_only(world: WebhooksWorld, fields: dict[str, An
 )
 def test_its_url_is_kept_as_browsers_write_it(world: WebhooksWorld, given: str, kept: str) -> None:
     app = world.make_app()
-    made = world.ask("POST", f"/app/{app}/endpoint", {"url": given})
-    assert made["url"] == kept.replace("Shop:Secret@", f"{MASK}@")
+    created = world.ask("POST", f"/app/{app}/endpoint", {"url": given})
+    assert created["url"] == kept.replace("Shop:Secret@", f"{MASK}@")
     # And a URL in that form is kept unchanged
-    assert world.ask("PATCH", f"/app/{app}/endpoint/{made['id']}", {"url": kept})["url"] == made["url"]
+    assert world.ask("PATCH", f"/app/{app}/endpoint/{created['id']}", {"url": kept})["url"] == created["url"]
 
 
 def test_it_is_read_changed_replaced_and_deleted(world: WebhooksWorld) -> None:
@@ -83,10 +83,15 @@ def test_it_is_read_changed_replaced_and_deleted(world: WebhooksWorld) -> None:
     world.ask("POST", "/event-type", {"name": "a", "description": "x"})
     app = world.make_app(uid="acme")
     given = {"url": URL, "uid": "shop", "version": 3, "filterTypes": ["a"], "rateLimit": 7, "channels": ["y", "x"]}
-    made = world.ask("POST", "/app/acme/endpoint", given)
-    assert (made["eventTypes"], made["throttleRate"], made["version"], made["channels"]) == (["a"], 7, 3, ["x", "y"])
+    created = world.ask("POST", "/app/acme/endpoint", given)
+    assert (created["eventTypes"], created["throttleRate"], created["version"], created["channels"]) == (
+        ["a"],
+        7,
+        3,
+        ["x", "y"],
+    )
     path = f"/app/{app}/endpoint/shop"
-    assert world.ask("GET", path) == made == world.ask("GET", f"/app/acme/endpoint/{made['id']}")
+    assert world.ask("GET", path) == created == world.ask("GET", f"/app/acme/endpoint/{created['id']}")
     # When it is patched, then nulls clear and the rest stays
     patched = world.ask("PATCH", path, {"eventTypes": None, "channels": None, "throttleRate": None})
     assert (patched["eventTypes"], patched["channels"], patched["throttleRate"]) == (None, None, None)
@@ -95,7 +100,7 @@ def test_it_is_read_changed_replaced_and_deleted(world: WebhooksWorld) -> None:
     key = world.ask("GET", f"{path}/secret")
     replaced = world.call("PUT", path, {"url": "https://b.example"})
     assert (replaced.status, replaced.body["uid"], replaced.body["url"]) == (200, None, "https://b.example/")
-    path = f"/app/acme/endpoint/{made['id']}"
+    path = f"/app/acme/endpoint/{created['id']}"
     assert world.ask("GET", f"{path}/secret") == key
     # When it is deleted, then it no longer exists and its uid is free
     assert world.call("DELETE", path).status == 204
@@ -180,8 +185,8 @@ def test_a_given_secret_is_kept_and_one_is_made_otherwise(world: WebhooksWorld, 
     app = world.make_app()
     given = world.make_endpoint(app, secret=symmetric(size))
     assert world.ask("GET", f"/app/{app}/endpoint/{given}/secret") == {"key": symmetric(size)}
-    made = world.ask("GET", f"/app/{app}/endpoint/{world.make_endpoint(app)}/secret")["key"]
-    assert len(base64.b64decode(made.removeprefix("whsec_"), validate=True)) == 24
+    created = world.ask("GET", f"/app/{app}/endpoint/{world.make_endpoint(app)}/secret")["key"]
+    assert len(base64.b64decode(created.removeprefix("whsec_"), validate=True)) == 24
 
 
 def test_of_an_ed25519_secret_the_public_half_is_shown(world: WebhooksWorld) -> None:
@@ -234,17 +239,17 @@ SECRET_HEADERS = {"Authorization": "Bearer t0ken", "X-Plain": "s3cret", "Accept"
 
 def test_what_opens_something_is_sent_with_each_message_and_found_nowhere_else(world: WebhooksWorld) -> None:
     app = world.make_app()
-    made = world.ask("POST", f"/app/{app}/endpoint", {"url": SECRET_URL, "headers": SECRET_HEADERS})
-    assert made["url"] == f"https://{MASK}@a.example/in"
-    path = f"/app/{app}/endpoint/{made['id']}"
+    created = world.ask("POST", f"/app/{app}/endpoint", {"url": SECRET_URL, "headers": SECRET_HEADERS})
+    assert created["url"] == f"https://{MASK}@a.example/in"
+    path = f"/app/{app}/endpoint/{created['id']}"
     # When the endpoint is read, changed and written by clients that send everything back, then it keeps them
-    world.ask("PUT", path, {**made, "description": "x"})
+    world.ask("PUT", path, {**created, "description": "x"})
     world.ask("PATCH", path, {"url": f"https://{MASK}@a.example/other", "description": "y"})
     shown = world.ask("GET", f"{path}/headers")
     assert shown == {"headers": {"X-Plain": "s3cret", "Accept": "text/plain"}, "sensitive": ["Authorization"]}
     assert world.call("PUT", f"{path}/headers", {"headers": {**shown["headers"], "Authorization": MASK}}).status == 204
     assert world.call("PATCH", f"{path}/headers", {"headers": {"X-More": "m0re"}}).status == 204
-    stored = world.ports.applications.endpoint(PROJECT, app, made["id"])
+    stored = world.ports.applications.endpoint(PROJECT, app, created["id"])
     for secret in ("p4ssw0rd", "t0ken", "s3cret", "m0re"):
         assert secret not in repr(stored)
     kept = opened(stored, credentials()) if stored else None
@@ -257,11 +262,11 @@ def test_what_opens_something_is_sent_with_each_message_and_found_nowhere_else(w
     [request] = world.sender.requests
     assert request.url == "https://shop:p4ssw0rd@a.example/other"
     assert {name: request.headers[name] for name in kept.headers} == kept.headers
-    [attempt] = world.ask("GET", f"/app/{app}/attempt/endpoint/{made['id']}")["data"]
+    [attempt] = world.ask("GET", f"/app/{app}/attempt/endpoint/{created['id']}")["data"]
     assert attempt["url"] == f"https://{MASK}@a.example/other"
     # A deleted endpoint keeps nothing
     assert world.call("DELETE", path).status == 204
-    gone = world.ports.applications.deleted_endpoint(PROJECT, app, made["id"])
+    gone = world.ports.applications.deleted_endpoint(PROJECT, app, created["id"])
     assert gone is not None
     assert gone.credentials == b""
 
@@ -269,8 +274,8 @@ def test_what_opens_something_is_sent_with_each_message_and_found_nowhere_else(w
 @pytest.mark.parametrize("url", [f"https://{MASK}@evil.example/in", f"http://{MASK}@a.example/in"])
 def test_a_masked_password_is_never_sent_to_another_host(world: WebhooksWorld, url: str) -> None:
     app = world.make_app()
-    made = world.ask("POST", f"/app/{app}/endpoint", {"url": SECRET_URL})
+    created = world.ask("POST", f"/app/{app}/endpoint", {"url": SECRET_URL})
     for method in ("PUT", "PATCH"):
-        assert world.call(method, f"/app/{app}/endpoint/{made['id']}", {"url": url}).status == 422
+        assert world.call(method, f"/app/{app}/endpoint/{created['id']}", {"url": url}).status == 422
     assert world.call("POST", f"/app/{app}/endpoint", {"url": url}).status == 422
     assert world.call("POST", f"/app/{app}/endpoint", {"url": URL, "headers": {"X": MASK}}).status == 422

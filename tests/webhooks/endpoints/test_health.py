@@ -26,18 +26,20 @@ WELL_SHOWN = {
 
 def everywhere(world: WebhooksWorld, app: str, endpoint: str, message: str = "") -> list[dict[str, Any]]:
     """The health of an endpoint wherever it is told of."""
-    told = [world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")["health"]]
+    answer = [world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")["health"]]
     lists = [f"/app/{app}/endpoint", *([f"/app/{app}/msg/{message}/endpoint"] if message else [])]
-    told += [each["health"] for path in lists for each in world.ask("GET", path)["data"] if each["id"] == endpoint]
-    assert len(told) == 1 + len(lists)
+    answer += [each["health"] for path in lists for each in world.ask("GET", path)["data"] if each["id"] == endpoint]
+    assert len(answer) == 1 + len(lists)
     listed = [each for each in world.ask("GET", "/health/endpoints")["data"] if each["endpoint"]["id"] == endpoint]
-    return told + [each["health"] for each in listed]
+    return answer + [each["health"] for each in listed]
 
 
 def post(world: WebhooksWorld, app: str, count: int = 1) -> str:
     """Messages; the id of the last."""
-    made = [world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"n": each}}) for each in range(count)]
-    return str(made[-1]["id"])
+    created = [
+        world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"n": each}}) for each in range(count)
+    ]
+    return str(created[-1]["id"])
 
 
 def test_behind_an_open_circuit_every_place_says_the_same_and_leaves_nothing_out() -> None:
@@ -52,21 +54,21 @@ def test_behind_an_open_circuit_every_place_says_the_same_and_leaves_nothing_out
     last = post(world, app)
     world.run(seconds=5)
     # Then each list, page and answer has the same health, and all messages are counted, each once
-    told = everywhere(world, app, endpoint, last)
-    assert len(told) == 4
-    assert [each for each in told if each != told[0]] == []
-    assert (told[0]["state"], told[0]["text"]) == ("circuit_open", "failing, circuit open")
-    assert (told[0]["waiting"], told[0]["complete"]) == (31, True)
+    reported = everywhere(world, app, endpoint, last)
+    assert len(reported) == 4
+    assert [each for each in reported if each != reported[0]] == []
+    assert (reported[0]["state"], reported[0]["text"]) == ("circuit_open", "failing, circuit open")
+    assert (reported[0]["waiting"], reported[0]["complete"]) == (31, True)
     # And the message that was never tried there names this endpoint, with an attempt that is not in the past
     destinations = world.ask("GET", f"/app/{app}/msg/{last}/endpoint")["data"]
     (behind,) = (each for each in destinations if each["id"] == endpoint)
     assert (behind["status"], behind["statusText"]) == (1, "pending")
-    assert behind["nextAttempt"] >= told[0]["until"]
+    assert behind["nextAttempt"] >= reported[0]["until"]
     assert len(destinations) == 2
     # And so do the messages that were
     ahead = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg", status=3, limit=250)["data"]
     assert ahead
-    assert all(epoch_ms(each["nextAttempt"]) >= epoch_ms(told[0]["until"]) for each in ahead)
+    assert all(epoch_ms(each["nextAttempt"]) >= epoch_ms(reported[0]["until"]) for each in ahead)
 
 
 def test_an_endpoint_whose_token_server_is_down_is_told_of_with_the_reason() -> None:
@@ -81,14 +83,14 @@ def test_an_endpoint_whose_token_server_is_down_is_told_of_with_the_reason() -> 
     last = post(world, app, 3)
     world.run(seconds=15)
     # Then it needs attention, everywhere with the same words
-    told = everywhere(world, app, endpoint, last)
-    assert len(told) == 4
-    assert [each for each in told if each != told[0]] == []
-    assert (told[0]["state"], told[0]["text"]) == ("token_server_down", "waits for its token server")
-    assert "503" in told[0]["reason"]
-    assert begun <= epoch_ms(told[0]["since"]) <= begun + 2_000
-    assert epoch_ms(told[0]["until"]) > world.clock.now()
-    assert told[0]["waiting"] == 3
+    reported = everywhere(world, app, endpoint, last)
+    assert len(reported) == 4
+    assert [each for each in reported if each != reported[0]] == []
+    assert (reported[0]["state"], reported[0]["text"]) == ("token_server_down", "waits for its token server")
+    assert "503" in reported[0]["reason"]
+    assert begun <= epoch_ms(reported[0]["since"]) <= begun + 2_000
+    assert epoch_ms(reported[0]["until"]) > world.clock.now()
+    assert reported[0]["waiting"] == 3
     # When the server is back, then nothing is the matter
     world.sender.script(TOKENS, Reply(status_code=200, body=b'{"access_token": "t", "token_type": "Bearer"}'))
     world.run(seconds=900)
@@ -103,9 +105,9 @@ def test_one_that_fails_is_told_of_before_its_circuit_opens() -> None:
     world.sender.script(DEAD, 503)
     post(world, app, 2)
     world.run(seconds=2)
-    told = everywhere(world, app, endpoint)
-    assert [(each["state"], each["waiting"]) for each in told] == 3 * [("failing", 2)]
-    assert told[0]["since"] is not None
+    reported = everywhere(world, app, endpoint)
+    assert [(each["state"], each["waiting"]) for each in reported] == 3 * [("failing", 2)]
+    assert reported[0]["since"] is not None
 
 
 def test_all_that_need_attention_are_counted() -> None:
@@ -118,8 +120,8 @@ def test_all_that_need_attention_are_counted() -> None:
         post(world, app)
     world.run(seconds=3)
     # Then all of them are shown and counted, and no other
-    told = world.ask("GET", "/health/endpoints")
-    assert (told["total"], told["totals"], len(told["data"])) == (39, {"failing": 39}, 39)
+    answer = world.ask("GET", "/health/endpoints")
+    assert (answer["total"], answer["totals"], len(answer["data"])) == (39, {"failing": 39}, 39)
 
 
 def test_an_endpoint_that_is_well_has_nothing_to_tell() -> None:
@@ -198,8 +200,8 @@ def test_ends_of_signatures_are_told_until_they_are_there() -> None:
     world.ask("PUT", "/signatures", {"signatures": [{"preset": "slack", "endsAt": end}, {"preset": "github"}]})
     asymmetric = world.make_endpoint(app, WELL, secret=new_asymmetric()[0])
     paths.append(f"/app/{app}/endpoint/{asymmetric}/health")
-    told = [world.ask("GET", each).get("signaturesEnd") for each in paths]
-    assert told == [{"Stripe-Signature": end}, {"X-Slack-Signature": end}, None]
+    answer = [world.ask("GET", each).get("signaturesEnd") for each in paths]
+    assert answer == [{"Stripe-Signature": end}, {"X-Slack-Signature": end}, None]
     world.run(seconds=86_400)
     assert not any("signaturesEnd" in world.ask("GET", each) for each in paths)
 

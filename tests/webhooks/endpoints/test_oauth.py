@@ -49,9 +49,9 @@ def token(value: str = "token-1", **more: Any) -> Reply:
 
 @pytest.fixture
 def world() -> WebhooksWorld:
-    made = WebhooksWorld()
-    made.sender.script(TOKEN_URL, token())
-    return made
+    created = WebhooksWorld()
+    created.sender.script(TOKEN_URL, token())
+    return created
 
 
 def gated(world: WebhooksWorld, app: str, url: str = URL, **fields: Any) -> str:
@@ -61,9 +61,9 @@ def gated(world: WebhooksWorld, app: str, url: str = URL, **fields: Any) -> str:
 
 
 def post(world: WebhooksWorld, app: str, *, seconds: float = 1) -> str:
-    made = world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {"note": "x"}})
+    created = world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {"note": "x"}})
     world.run(seconds=seconds)
-    return str(made["id"])
+    return str(created["id"])
 
 
 def sent_tokens(world: WebhooksWorld, url: str = URL) -> list[str | None]:
@@ -78,9 +78,9 @@ def another_environment(world: WebhooksWorld) -> None:
 
 def everything_written(world: WebhooksWorld, app: str, endpoint: str) -> str:
     """The log, the attempts, and the messages' states as an owner sees them."""
-    told = [world.telemetry.events, world.call("GET", f"/app/{app}/attempt/endpoint/{endpoint}").body]
-    told.append([repr(each) for each in world.messages.all_deliveries()])
-    return json.dumps(told, default=repr)
+    written = [world.telemetry.events, world.call("GET", f"/app/{app}/attempt/endpoint/{endpoint}").body]
+    written.append([repr(each) for each in world.messages.all_deliveries()])
+    return json.dumps(written, default=repr)
 
 
 def test_a_token_is_asked_for_once_whoever_needs_it(world: WebhooksWorld) -> None:
@@ -471,7 +471,7 @@ def test_records_name_the_client_and_the_schemes_that_are_not_everybodys(world: 
     stripe = {"signatures": [{"preset": "stripe", "secret": "whsec_x"}, {"preset": "standard-webhooks"}]}
     other = world.make_endpoint(app, "https://b.example/in")
     world.ask("PUT", f"/app/{app}/endpoint/{other}/signatures", stripe)
-    made = [behind, other, world.make_endpoint(app, "https://c.example/in")]
+    created = [behind, other, world.make_endpoint(app, "https://c.example/in")]
     post(world, app)
     shown = []
     for each in world.messages.all_deliveries():
@@ -484,6 +484,6 @@ def test_records_name_the_client_and_the_schemes_that_are_not_everybodys(world: 
     # And so do the attempts that owners and portals list
     portal = world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"]
     for key in (world.token, portal):
-        listed = [world.call("GET", f"/app/{app}/attempt/endpoint/{each}", token=key).body["data"] for each in made]
-        told = [{name: each[0][name] for name in IDENTITY if name in each[0]} for each in listed]
-        assert told == [{"tokenClient": "pushhub"}, {"signedBy": ["standard-webhooks", "stripe"]}, {}]
+        listed = [world.call("GET", f"/app/{app}/attempt/endpoint/{each}", token=key).body["data"] for each in created]
+        reported = [{name: each[0][name] for name in IDENTITY if name in each[0]} for each in listed]
+        assert reported == [{"tokenClient": "pushhub"}, {"signedBy": ["standard-webhooks", "stripe"]}, {}]

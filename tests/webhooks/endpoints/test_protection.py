@@ -66,12 +66,12 @@ def test_an_endpoint_that_only_fails_for_five_days_is_disabled_and_one_success_p
         if day == 3:
             world.sender.script(WELL, 500)
     # Then the other one is disabled, and its owner is told since when it failed
-    told = [
+    answer = [
         json.loads(each.body)["data"]
         for each in world.sender.requests
         if each.url == TOLD and b".disabled" in each.body
     ]
-    assert [(each["endpointId"], each["failSince"][:13]) for each in told] == [(dead, began[:13])]
+    assert [(each["endpointId"], each["failSince"][:13]) for each in answer] == [(dead, began[:13])]
     shown = {each: world.ask("GET", f"/app/{app}/endpoint/{each}")["disabled"] for each in (dead, better)}
     assert shown == {dead: True, better: False}
 
@@ -147,14 +147,14 @@ def test_owners_are_warned_of_an_endpoint_that_fails_at_50_70_and_90_percent_onc
             world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
         world.run(seconds=6 * 3600)
     # Then each warning is sent once, then that it is disabled, and all say since when it fails
-    told = operational(world)
+    reported = operational(world)
     ids = {"appId": app, "appUid": "acme", "endpointId": dead, "endpointUid": "crm"}
-    assert [each["data"].get("percent") for each in told] == [50, 70, 90, None]
-    assert all(each["data"].items() >= ids.items() for each in told)
-    [since] = {each["data"]["failSince"] for each in told}
+    assert [each["data"].get("percent") for each in reported] == [50, 70, 90, None]
+    assert all(each["data"].items() >= ids.items() for each in reported)
+    [since] = {each["data"]["failSince"] for each in reported}
     assert begun <= epoch_ms(since) < begun + 3_600_000
-    assert {epoch_ms(each["data"]["disabledAt"]) - epoch_ms(since) for each in told[:3]} == {432_000_000}
-    assert (told[3]["type"], told[3]["data"]["trigger"]) == ("endpoint.disabled", "automatic")
+    assert {epoch_ms(each["data"]["disabledAt"]) - epoch_ms(since) for each in reported[:3]} == {432_000_000}
+    assert (reported[3]["type"], reported[3]["data"]["trigger"]) == ("endpoint.disabled", "automatic")
 
 
 def test_a_success_ends_the_warnings_and_the_next_outage_begins_them_anew() -> None:

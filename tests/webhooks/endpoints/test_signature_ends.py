@@ -32,7 +32,7 @@ def tick(world: WebhooksWorld) -> int:
     return world.hub.part(Webhooks).signature_ends.run(lambda: 55_000)
 
 
-def told(world: WebhooksWorld) -> list[dict[str, Any]]:
+def warnings(world: WebhooksWorld) -> list[dict[str, Any]]:
     world.run(seconds=5)
     found = [json.loads(each.body) for each in world.sender.requests_to(OPERATIONAL)]
     return [each["data"] for each in found if each["type"] == "signature.ending"]
@@ -142,7 +142,7 @@ def test_owners_are_told_a_week_and_a_day_before_an_end(world: WebhooksWorld) ->
     for _ in range(21 * 24):
         tick(world)
     # Then each warning is sent once
-    found = told(world)
+    found = warnings(world)
     assert [each["daysLeft"] for each in found] == [7, 7, 7, 1, 1, 1]
     assert {(each["appId"], each.get("appUid"), each["endpointId"], each["preset"]) for each in found} == {
         (app, "acme", endpoint, "stripe"),
@@ -166,9 +166,9 @@ def test_an_end_that_was_moved_or_removed_is_not_told_of(world: WebhooksWorld) -
     world.ask("DELETE", f"/app/{app}/endpoint/{deleted}")
     world.clock.advance(ms=4 * DAY_MS)
     assert tick(world) == 1
-    assert [each["endpointId"] for each in told(world)] == [stays]
+    assert [each["endpointId"] for each in warnings(world)] == [stays]
     # And one that ends within a week already is told of a day before
     soon = world.make_endpoint(app, signatures=[{**STRIPE, "endsAt": at(world, 2)}, STANDARD])
     world.clock.advance(ms=DAY_MS)
     tick(world)
-    assert (told(world)[-1]["endpointId"], told(world)[-1]["daysLeft"]) == (soon, 1)
+    assert (warnings(world)[-1]["endpointId"], warnings(world)[-1]["daysLeft"]) == (soon, 1)

@@ -182,16 +182,16 @@ def test_a_list_stays_usable_when_its_payloads_are_too_costly_to_redact(world: W
     app = world.ask("POST", "/app", fields)["id"]
     large = {"b": {"secret": "hidden"}, **{f"m{number}": number for number in range(MOST_STEPS // 3)}}
     count = LIST_STEPS // (MOST_STEPS // 3) + 1
-    made = [post(world, app, large).body["id"] for _ in range(count)]
+    created = [post(world, app, large).body["id"] for _ in range(count)]
     # When they are listed
     page = world.ask("GET", f"/app/{app}/msg", limit=50)["data"]
     # Then all are there: the first redacted, the last withheld, and no secret in any of them
-    assert [each["id"] for each in page] == made[::-1]
+    assert [each["id"] for each in page] == created[::-1]
     assert page[0]["payload"]["m1"] == 1
     assert page[-1]["payload"] == TOO_COSTLY
     assert "hidden" not in json.dumps(page)
     # And by itself each is shown
-    shown = world.ask("GET", f"/app/{app}/msg/{made[0]}")["payload"]
+    shown = world.ask("GET", f"/app/{app}/msg/{created[0]}")["payload"]
     assert (shown["b"], shown["m1"]) == ({"secret": "[redacted]"}, 1)
 
 

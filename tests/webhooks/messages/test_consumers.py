@@ -107,9 +107,9 @@ def test_a_key_opens_the_polling_endpoint_that_it_has_set_up_and_no_other() -> N
     world = Polled()
     shown = world.ask("GET", world.own, token=world.key)
     assert (shown["destId"], shown["status"], "endpId" in shown) == (world.sink, "active", False)
-    made = world.ask("POST", f"/app/{world.app}/destination", {"type": "pollingEndpoint"})
-    assert (made["type"], made["config"], made["status"]) == ("pollingEndpoint", {}, "enabled")
-    path = f"/app/{world.app}/polling-endpoint/{made['id']}/consumer/c"
+    created = world.ask("POST", f"/app/{world.app}/destination", {"type": "pollingEndpoint"})
+    assert (created["type"], created["config"], created["status"]) == ("pollingEndpoint", {}, "enabled")
+    path = f"/app/{world.app}/polling-endpoint/{created['id']}/consumer/c"
     assert world.call("GET", path, token=world.key).status == 404
     assert world.call("POST", f"{path}/commit", {"offset": 1}, token=world.key).status == 404
     assert world.call("GET", path).status == 200

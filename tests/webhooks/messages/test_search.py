@@ -76,15 +76,15 @@ def test_events_say_names_and_are_selected_by_them(world: WebhooksWorld) -> None
     post(world, other, {"n": 2})
     world.ask("DELETE", f"/app/{acme}/endpoint/{endpoint}", status=204)
 
-    def told(**query: str) -> list[tuple[str, str]]:
+    def found_by(**query: str) -> list[tuple[str, str]]:
         events = Hub(world).call("GET", f"/events?{urlencode({'kind': 'application', **query})}").body["events"]
         return [(each["application_name"], each["deliveries"][0]["subscriber_name"]) for each in events]
 
     # Then no name is an id
-    assert told() == [("Globex", "Their shop"), ("Acme", "removed endpoint")]
+    assert found_by() == [("Globex", "Their shop"), ("Acme", "removed endpoint")]
     # And an application is selected by its name as well as by its id
-    assert told(of="Acme") == told(of=acme) == [("Acme", "removed endpoint")]
-    assert told(of="Initech") == []
+    assert found_by(of="Acme") == found_by(of=acme) == [("Acme", "removed endpoint")]
+    assert found_by(of="Initech") == []
 
 
 def test_an_application_without_named_fields_makes_no_call_and_one_with_them_one_for_each_value(

@@ -14,9 +14,9 @@ TIMES = st.integers(min_value=1_577_836_801_000, max_value=3_000_000_000_000)
 
 @given(TIMES)
 def test_an_id_has_its_form_and_carries_its_time(at: int) -> None:
-    made = new_id(IdPrefix.APPLICATION, at)
-    assert is_id(IdPrefix.APPLICATION, made)
-    assert 0 <= at - time_of(made) < 4
+    ids = new_id(IdPrefix.APPLICATION, at)
+    assert is_id(IdPrefix.APPLICATION, ids)
+    assert 0 <= at - time_of(ids) < 4
 
 
 @given(TIMES, st.integers(min_value=4, max_value=10**9))

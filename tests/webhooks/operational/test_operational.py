@@ -45,14 +45,14 @@ class World:
             clock=self.clock,
             telemetry=self.telemetry,
         )
-        made = Application(
+        application = Application(
             project=PROJECT,
             app_id=new_id(IdPrefix.APPLICATION, NOW),
             fields=ApplicationFields(name="a", uid="acme"),
             created_at=NOW,
             updated_at=NOW,
         )
-        self.app = self.applications.put_application(made, None)
+        self.app = self.applications.put_application(application, None)
         self.endpoint = Endpoint(
             project=PROJECT,
             app_id=self.app.app_id,

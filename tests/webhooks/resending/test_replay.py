@@ -41,14 +41,14 @@ class World:
         self.ids = MessageIds(1)
         self.began = self.clock.now()
         now = self.began
-        made = Application(
+        application = Application(
             project=PROJECT,
             app_id=new_id(IdPrefix.APPLICATION, now),
             fields=ApplicationFields(name="a"),
             created_at=now,
             updated_at=now,
         )
-        self.app = self.settings.put_application(made, None)
+        self.app = self.settings.put_application(application, None)
         endpoint = Endpoint(
             project=PROJECT,
             app_id=self.app.app_id,
@@ -70,7 +70,7 @@ class World:
         self.tasks = Tasks(
             store=self.store,
             runs=FakeTaskRuns(),
-            note_id=lambda _, __, made: made,
+            note_id=lambda _, __, application: application,
             workers={kind: lambda kind=kind: self.workers[kind] for kind in TaskKind},  # type: ignore[misc]
             ended=lambda _: None,
             clock=self.clock,
@@ -104,10 +104,10 @@ class World:
         self.posted.append(listed)
         self.stored[shown] = message
         if state is not None:
-            made = opening(message, self.endpoint.endpoint_id)
+            created = opening(message, self.endpoint.endpoint_id)
             tried = state is not DeliveryState.PENDING
             last = self.attempt(code=code, manual=False) if tried else None
-            self.deliveries[shown] = replace(made, state=state, attempts=int(tried), last=last)
+            self.deliveries[shown] = replace(created, state=state, attempts=int(tried), last=last)
         return shown
 
     def attempt(self, *, code: int, manual: bool) -> Attempt:

@@ -49,14 +49,14 @@ class World:
         self.store = FakeTasks()
         self.runs = FakeTaskRuns()
         self.worker = Counting(self.clock, messages)
-        self.told: list[Task] = []
+        self.ended: list[Task] = []
         self.noted: dict[tuple[str, RequestKey], str] = {}
         self.tasks = Tasks(
             store=self.store,
             runs=self.runs,
-            note_id=lambda project, key, made: self.noted.setdefault((project, key), made),
+            note_id=lambda project, key, resources: self.noted.setdefault((project, key), resources),
             workers=dict.fromkeys(TaskKind, lambda: self.worker),
-            ended=self.told.append,
+            ended=self.ended.append,
             clock=self.clock,
         )
 
@@ -84,7 +84,7 @@ def test_a_request_for_a_task_is_answered_before_anything_is_done() -> None:
     done = world.now(begun)
     assert (done.status, done.sent) == (TaskStatus.FINISHED, 1)
     assert task_view(done)["data"] == {"messagesSent": 1, "messagesLooked": 0}
-    assert world.told == [done]
+    assert world.ended == [done]
 
 
 def test_a_task_is_stored_though_no_run_can_be_started() -> None:
@@ -216,7 +216,7 @@ def test_a_long_task_goes_on_with_each_run() -> None:
     assert (world.now(begun).status, world.now(begun).sent) == (TaskStatus.FINISHED, 100)
     assert world.run(55) == 0
     assert world.tasks.run(lambda: 55_000) == 0
-    assert len(world.told) == 1
+    assert len(world.ended) == 1
 
 
 def test_one_run_at_a_time_works_on_a_project_and_sees_what_came_meanwhile() -> None:
@@ -286,7 +286,7 @@ def test_a_task_is_cancelled_in_the_middle() -> None:
     assert world.worker.sent <= 11
     now = world.now(begun)
     assert (now.status, now.result) == (TaskStatus.FAILED, {"canceled": True})
-    assert world.told == [now]
+    assert world.ended == [now]
     assert world.tasks.run(lambda: PLENTY_MS) == 0
     with pytest.raises(Refused):
         world.tasks.cancel(PROJECT, begun.task_id)

@@ -56,9 +56,9 @@ class Transformed:
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
+    created = Sandbox()
+    yield created
+    created.close()
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_message_that_was_sent_stays_so_when_it_is_sent_again_to_code_that_can
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "reason"),
     [
         (
             "function handler(webhook) { throw new Error('no ' + webhook.env.KEY) }",
@@ -156,7 +156,7 @@ def test_a_message_that_was_sent_stays_so_when_it_is_sent_again_to_code_that_can
         ("function handler(webhook) { return { payload: '\\udc00' } }", "half a surrogate pair"),
     ],
 )
-def test_code_that_fails_is_a_failed_try_that_is_repeated(hub: Transformed, code: str, told: str) -> None:
+def test_code_that_fails_is_a_failed_try_that_is_repeated(hub: Transformed, code: str, reason: str) -> None:
     # Given code that fails, and a secret in its variables
     hub.code(code, variables={"KEY": "s3cret"})
     # When a message is posted
@@ -165,7 +165,7 @@ def test_code_that_fails_is_a_failed_try_that_is_repeated(hub: Transformed, code
     assert hub.world.sender.requests == []
     [attempt] = hub.attempts(message)
     assert (attempt["statusText"], attempt["responseStatusCode"]) == ("fail", 0)
-    assert told in attempt["response"]
+    assert reason in attempt["response"]
     assert "s3cret" not in json.dumps(attempt)
     assert hub.world.ask("GET", f"/app/{hub.app}/msg/{message}/endpoint")["data"][0]["nextAttempt"]
     # And the next try goes by the code as it is then

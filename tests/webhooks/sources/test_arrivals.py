@@ -60,7 +60,7 @@ class Sources(WebhooksWorld):
         answer = self.ask_at(method, f"{ROOT}{path}", sent, headers)
         return answer["statusCode"], json.loads(answer["body"]) if answer["body"] else None
 
-    def made(self, kind: str = "github", url: str | None = ENDPOINT, **config: Any) -> dict[str, Any]:
+    def create(self, kind: str = "github", url: str | None = ENDPOINT, **config: Any) -> dict[str, Any]:
         """A source with an endpoint."""
         wanted = {"name": "s", "type": kind, "config": config}
         status, source = self.manage("POST", "", wanted)
@@ -102,7 +102,7 @@ def slack(world: Sources, body: bytes, secret: str = "slack-secret") -> dict[str
 def test_what_is_verified_goes_on_byte_for_byte_with_its_senders_headers() -> None:
     # Given a source with an endpoint
     world = Sources()
-    source = world.made(secret=SECRET)
+    source = world.create(secret=SECRET)
     # When its sender posts
     answer = world.arrive(source, BODY, github())
     # Then it is accepted under an id, and the answer is empty
@@ -135,7 +135,7 @@ def test_what_is_verified_goes_on_byte_for_byte_with_its_senders_headers() -> No
 )
 def test_what_is_not_its_senders_is_refused_counted_and_kept_nowhere(changed: dict[str, str], reason: str) -> None:
     world = Sources()
-    source = world.made(secret=SECRET)
+    source = world.create(secret=SECRET)
     answer = world.arrive(source, BODY, {**github(), **changed})
     assert (answer["statusCode"], json.loads(answer["body"])["code"]) == (400, reason)
     world.run(seconds=5)
@@ -152,7 +152,7 @@ def test_what_is_not_its_senders_is_refused_counted_and_kept_nowhere(changed: di
 
 def test_an_old_request_is_refused_even_if_it_is_true() -> None:
     world = Sources()
-    source = world.made("slack", secret="slack-secret")
+    source = world.create("slack", secret="slack-secret")
     body = b'{"type": "event_callback", "event_id": "Ev1", "event": {"type": "app_mention"}}'
     headers = slack(world, body)
     world.clock.advance(seconds=301)
@@ -163,7 +163,7 @@ def test_an_old_request_is_refused_even_if_it_is_true() -> None:
 def test_the_same_event_twice_is_delivered_once_and_answered_twice() -> None:
     # Given a sender that got no answer, and posts again with a new signature
     world = Sources()
-    source = world.made("slack", secret="slack-secret")
+    source = world.create("slack", secret="slack-secret")
     body = b'{"type": "event_callback", "event_id": "Ev1", "event": {"type": "app_mention"}}'
     first = world.arrive(source, body, slack(world, body))
     world.clock.advance(seconds=60)
@@ -175,14 +175,14 @@ def test_the_same_event_twice_is_delivered_once_and_answered_twice() -> None:
     assert len(world.sender.requests_to(ENDPOINT)) == 1
     assert world.stats(source)["days"][0]["duplicate"] == 1
     # And the id of another source says nothing here
-    other = world.made("slack", secret="slack-secret")
+    other = world.create("slack", secret="slack-secret")
     assert MESSAGE_ID in world.arrive(other, body, slack(world, body))["headers"]
 
 
 def _learned() -> int:
     """How many calls of its ports it takes to take in what a sender posts."""
     world = Sources()
-    source = world.made(secret=SECRET)
+    source = world.create(secret=SECRET)
     world.plan = FaultPlan()
     world.__dict__.pop("hub", None)
     world.arrive(source, BODY, github())
@@ -194,7 +194,7 @@ def test_nothing_is_lost_and_nothing_comes_twice_whatever_call_goes_wrong(fault:
     for number in range(1, _learned() + 1):
         # Given a hub one of whose calls goes wrong, or that dies there
         world = Sources()
-        source = world.made(secret=SECRET)
+        source = world.create(secret=SECRET)
         world.plan = FaultPlan(fault, at=number)
         world.__dict__.pop("hub", None)
         # When the sender posts until it is answered
@@ -215,7 +215,7 @@ def test_nothing_is_lost_and_nothing_comes_twice_whatever_call_goes_wrong(fault:
 
 def test_a_sender_without_a_secret_is_known_by_the_url_alone() -> None:
     world = Sources()
-    source = world.made("generic-webhook")
+    source = world.create("generic-webhook")
     assert source["verified"] is False
     answer = world.arrive(
         source, b"\x00\xff", {"content-type": "image/x-icon", "x-shop": "7", "idempotency-key": "a b"}
@@ -231,7 +231,7 @@ def test_a_sender_without_a_secret_is_known_by_the_url_alone() -> None:
 def test_a_scheme_of_the_owners_verifies_a_sender_that_nobody_knows() -> None:
     world = Sources()
     scheme = {"content": "{body}", "header": {"name": "X-Acme-Signature"}, "secret": "acme-secret"}
-    source = world.made("generic-webhook", signature=scheme)
+    source = world.create("generic-webhook", signature=scheme)
     assert source["verified"] is True
     assert "secret" not in json.dumps(source["config"])
     signature = hmac.new(b"acme-secret", BODY, hashlib.sha256).hexdigest()
@@ -241,7 +241,7 @@ def test_a_scheme_of_the_owners_verifies_a_sender_that_nobody_knows() -> None:
 
 def test_twilio_signs_the_url_that_the_source_has() -> None:
     world = Sources()
-    source = world.made("generic-webhook", signature={"preset": "twilio", "secret": "12345"})
+    source = world.create("generic-webhook", signature={"preset": "twilio", "secret": "12345"})
     url = f"{source['ingestUrl']}?a=b%20c"
     signed = url + "BodyhiFrom+1"
     signature = base64.b64encode(hmac.new(b"12345", signed.encode(), "sha1").digest()).decode()
@@ -256,7 +256,7 @@ class TestTheUrl:
     @pytest.mark.parametrize("method", ["POST", "GET", "OPTIONS"])
     def test_a_guess_is_not_found_whatever_is_wrong(self, method: str) -> None:
         world = Sources()
-        source = world.made("meta", secret="s", verifyToken="v")
+        source = world.create("meta", secret="s", verifyToken="v")
         project, source_id, token = urlsplit(source["ingestUrl"]).path.split("/")[-3:]
         app = world.make_app()
         guesses = [
@@ -279,7 +279,7 @@ class TestTheUrl:
 
     def test_of_a_deleted_source_nothing_is_left(self) -> None:
         world = Sources()
-        source = world.made(secret=SECRET)
+        source = world.create(secret=SECRET)
         assert world.arrive(source, BODY, github())["statusCode"] == 200
         assert world.manage("DELETE", f"/{source['id']}")[0] == 204
         assert world.arrive(source, BODY, github(delivery="2"))["statusCode"] == 404
@@ -288,20 +288,20 @@ class TestTheUrl:
 
     def test_a_body_that_is_too_large_is_refused_unread(self) -> None:
         world = Sources()
-        source = world.made(secret=SECRET)
+        source = world.create(secret=SECRET)
         body = b" " * 2_097_153
         assert world.arrive(source, body, github(body))["statusCode"] == 413
 
     def test_a_suspended_project_takes_nothing(self) -> None:
         world = Sources()
-        source = world.made(secret=SECRET)
+        source = world.create(secret=SECRET)
         Projects(config=world.config, clock=world.clock).suspend(source["ingestUrl"].split("/")[-3])
         world.clock.advance(seconds=5)
         assert world.arrive(source, BODY, github())["statusCode"] == 403
 
     def test_headers_of_strangers_neither_break_anything_nor_go_on(self) -> None:
         world = Sources()
-        source = world.made("generic-webhook")
+        source = world.create("generic-webhook")
         evil = {
             "content-type": "text/\r\nx: y",
             "x-ok": "1",
@@ -330,11 +330,11 @@ def test_the_log_of_a_fault_does_not_hold_the_token_of_a_url(
 ) -> None:
     # Given a source, and a table that cannot be read
     world = Sources()
-    source = world.made("generic-webhook")
+    source = world.create("generic-webhook")
     path = urlsplit(source["ingestUrl"]).path
-    told: list[tuple[str, dict[str, Any]]] = []
+    reported: list[tuple[str, dict[str, Any]]] = []
     for level in ("exception", "warning"):
-        monkeypatch.setattr(logger, level, lambda name, **more: told.append((name, more)))
+        monkeypatch.setattr(logger, level, lambda name, **more: reported.append((name, more)))
 
     def failing(*_: Any) -> None:
         raise fault
@@ -343,7 +343,7 @@ def test_the_log_of_a_fault_does_not_hold_the_token_of_a_url(
     # When something is posted there
     assert world.ask_at("POST", path, BODY, {})["statusCode"] >= 500
     # Then the log says where, but not how to post there
-    [(name, more)] = told
+    [(name, more)] = reported
     assert name == event
     assert more["path"] == f"{path.rpartition('/')[0]}/********"
 
@@ -366,7 +366,7 @@ class TestLoops:
         self, written: str, otherwise: str
     ) -> None:
         world = Sources()
-        source = world.made(url=None, secret=SECRET)
+        source = world.create(url=None, secret=SECRET)
         url = source["ingestUrl"].replace(written, otherwise, 1)
         status, body = world.manage("POST", f"/{source['id']}/endpoint", {"url": url})
         assert (status, body["detail"][0]["loc"]) == (422, ["body", "url"])
@@ -375,7 +375,7 @@ class TestLoops:
     def test_a_longer_one_ends_by_its_hops(self) -> None:
         # Given two sources that send to each other, and a first message
         world = Sources()
-        one, two = world.made("generic-webhook", url=None), world.made("generic-webhook", url=None)
+        one, two = world.create("generic-webhook", url=None), world.create("generic-webhook", url=None)
         targets = {"https://one.example/": one, "https://two.example/": two}
         for source, url in ((one, "https://two.example/"), (two, "https://one.example/")):
             assert world.manage("POST", f"/{source['id']}/endpoint", {"url": url})[0] == 201
@@ -395,7 +395,7 @@ class TestLoops:
     def test_no_header_of_an_owners_makes_a_way_look_shorter(self, name: str) -> None:
         # Given a source whose endpoint is to be told that every message is new
         world = Sources()
-        source = world.made("generic-webhook")
+        source = world.create("generic-webhook")
         [endpoint] = world.manage("GET", f"/{source['id']}/endpoint")[1]["data"]
         headers = {"headers": {name: "0"}}
         assert world.manage("PUT", f"/{source['id']}/endpoint/{endpoint['id']}/headers", headers)[0] == 204
@@ -425,7 +425,7 @@ class TestChallenges:
 
     def test_slack_is_sent_back_its_challenge_once_its_question_is_verified(self) -> None:
         world = Sources()
-        source = world.made("slack", secret="slack-secret")
+        source = world.create("slack", secret="slack-secret")
         body = b'{"type": "url_verification", "challenge": "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"}'
         answer = world.arrive(source, body, slack(world, body))
         assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "text/plain")
@@ -435,7 +435,7 @@ class TestChallenges:
 
     def test_zoom_is_sent_back_its_token_hashed(self) -> None:
         world = Sources()
-        source = world.made("zoom", secret="zoom-secret-token")
+        source = world.create("zoom", secret="zoom-secret-token")
         body = b'{"event": "endpoint.url_validation", "payload": {"plainToken": "qgg8vlvZRS6UYooatFL8Aw"}}'
         at = str(world.clock.now() // 1000)
         signature = hmac.new(b"zoom-secret-token", f"v0:{at}:".encode() + body, hashlib.sha256).hexdigest()
@@ -447,7 +447,7 @@ class TestChallenges:
 
     def test_meta_is_sent_back_its_challenge_if_it_shows_the_token(self) -> None:
         world = Sources()
-        source = world.made("meta", secret="app-secret", verifyToken="mine")
+        source = world.create("meta", secret="app-secret", verifyToken="mine")
         path = urlsplit(source["ingestUrl"]).path
 
         def asked(query: str) -> tuple[int, str]:
@@ -461,7 +461,7 @@ class TestChallenges:
 
     def test_a_subscription_of_sns_is_confirmed_at_sns_alone(self) -> None:
         world = Sources()
-        source = world.made("generic-webhook")
+        source = world.create("generic-webhook")
         headers = {"x-amz-sns-message-type": "SubscriptionConfirmation", "content-type": "text/plain; charset=UTF-8"}
         url = "https://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=arn:aws:sns:x&Token=2336"
 
@@ -488,14 +488,14 @@ class TestChallenges:
         assert world.stats(source)["days"][0]["forged"] == 9
         assert world.ask("GET", f"/app/{source['id']}/msg")["data"] == []
         # A sender that is verified is not SNS
-        github_source = world.made(secret=SECRET)
+        github_source = world.create(secret=SECRET)
         body = json.dumps({"Type": "SubscriptionConfirmation", "SubscribeURL": url}).encode()
         assert world.arrive(github_source, body, {**github(body), **headers})["statusCode"] == 200
         assert len(world.sender.requests) == asked_before
 
     def test_a_sender_of_cloud_events_gets_consent(self) -> None:
         world = Sources()
-        source = world.made("generic-webhook")
+        source = world.create("generic-webhook")
         path = urlsplit(source["ingestUrl"]).path
         answer = world.ask_at("OPTIONS", path, headers={"webhook-request-origin": "events.example"})
         assert answer["statusCode"] == 204
@@ -505,7 +505,7 @@ class TestChallenges:
 
 def test_a_quota_is_not_used_up_by_forgers() -> None:
     world = Sources()
-    source = world.made(secret=SECRET)
+    source = world.create(secret=SECRET)
     world.config.put_project(Project(project_id=PROJECT, created_at=0, quota=Quota.of(1, 1)))
     for _ in range(100):
         assert world.arrive(source, BODY, github(secret="another"))["statusCode"] == 400

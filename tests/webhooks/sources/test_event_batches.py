@@ -33,7 +33,7 @@ def listed(world: Sources, source: Any) -> list[tuple[str, str]]:
 def test_a_batch_is_a_message_for_each_event_with_its_own_bytes() -> None:
     # Given a source, and a batch whose events are written in different ways
     world = Sources()
-    source = world.made("generic-webhook")
+    source = world.create("generic-webhook")
     # When it is posted
     answer = world.arrive(source, f" [{ONE} ,\n{TWO}] ".encode(), {"content-type": BATCH, "x-shop": "7"})
     # Then each event is a message of its own, and both are named
@@ -50,7 +50,7 @@ def test_a_batch_is_a_message_for_each_event_with_its_own_bytes() -> None:
 def test_an_event_comes_once_however_it_is_sent() -> None:
     # Given an event that came in a batch
     world = Sources()
-    source = world.made("generic-webhook")
+    source = world.create("generic-webhook")
     assert world.arrive(source, f"[{ONE}]".encode(), {"content-type": BATCH})["statusCode"] == 200
     # When it comes again: in a batch beside another one, structured, and binary
     again = world.arrive(source, f"[{ONE},{TWO},{TWO}]".encode(), {"content-type": BATCH})
@@ -83,7 +83,7 @@ def test_an_event_comes_once_however_it_is_sent() -> None:
 )
 def test_what_is_no_batch_is_refused_as_a_whole(body: bytes) -> None:
     world = Sources()
-    source = world.made("generic-webhook")
+    source = world.create("generic-webhook")
     answer = world.arrive(source, body, {"content-type": BATCH})
     assert (answer["statusCode"], json.loads(answer["body"])["code"]) == (400, "malformed")
     assert listed(world, source) == []
@@ -91,9 +91,9 @@ def test_what_is_no_batch_is_refused_as_a_whole(body: bytes) -> None:
 
 def test_a_batch_without_events_and_one_for_another_kind_of_source() -> None:
     world = Sources()
-    assert world.arrive(world.made("generic-webhook"), b"[]", {"content-type": BATCH})["statusCode"] == 200
+    assert world.arrive(world.create("generic-webhook"), b"[]", {"content-type": BATCH})["statusCode"] == 200
     # What is no batch to its sender's rules is one message
-    github = world.made("github")
+    github = world.create("github")
     assert world.arrive(github, f"[{ONE},{TWO}]".encode(), {"content-type": BATCH})["statusCode"] == 200
     assert sent(world) == [f"[{ONE},{TWO}]".encode()]
 
@@ -101,7 +101,7 @@ def test_a_batch_without_events_and_one_for_another_kind_of_source() -> None:
 def test_a_batch_over_the_quota_is_refused_before_any_of_it_is_taken() -> None:
     # Given a project that may post one message a second
     world = Sources()
-    source = world.made("generic-webhook")
+    source = world.create("generic-webhook")
     world.config.put_project(Project(project_id=PROJECT, created_at=0, quota=Quota.of(1, 1)))
     # When batches come until one is refused
     taken = 0

@@ -14,13 +14,13 @@ from pushhub.webhooks.model.source import GRACE_MS, MOST_ROTATIONS
 
 def test_a_source_is_shown_without_its_secret_and_with_its_url() -> None:
     world = Sources()
-    status, made = world.manage(
+    status, created = world.manage(
         "POST",
         "",
         {"name": "Repos", "uid": "repos", "metadata": {"a": "b"}, "type": "github", "config": {"secret": SECRET}},
     )
     assert status == 201
-    assert {name: made[name] for name in ("name", "uid", "metadata", "type", "config", "verified")} == {
+    assert {name: created[name] for name in ("name", "uid", "metadata", "type", "config", "verified")} == {
         "name": "Repos",
         "uid": "repos",
         "metadata": {"a": "b"},
@@ -28,11 +28,11 @@ def test_a_source_is_shown_without_its_secret_and_with_its_url() -> None:
         "config": {},
         "verified": True,
     }
-    assert made["id"].startswith("src_")
-    assert SECRET not in json.dumps(made)
-    for name in (made["id"], "repos"):
-        assert world.manage("GET", f"/{name}") == (200, made)
-    assert world.manage("GET", "")[1]["data"] == [made]
+    assert created["id"].startswith("src_")
+    assert SECRET not in json.dumps(created)
+    for name in (created["id"], "repos"):
+        assert world.manage("GET", f"/{name}") == (200, created)
+    assert world.manage("GET", "")[1]["data"] == [created]
 
 
 def test_sources_and_applications_are_two_lists_with_uids_of_their_own() -> None:
@@ -54,7 +54,7 @@ def test_sources_and_applications_are_two_lists_with_uids_of_their_own() -> None
 
 def test_another_project_sees_nothing_of_a_source() -> None:
     world = Sources()
-    source = world.made(secret=SECRET)
+    source = world.create(secret=SECRET)
     other = world.other_token
     assert world.manage("GET", "", token=other)[1]["data"] == []
     for method, path in (
@@ -118,7 +118,7 @@ class TestReplacing:
 
     def test_it_keeps_url_secret_and_endpoints_unless_it_says_otherwise(self) -> None:
         world = Sources()
-        source = world.made(secret=SECRET)
+        source = world.create(secret=SECRET)
         status, changed = world.manage("PUT", f"/{source['id']}", {"name": "new", "type": "github", "config": {}})
         assert (status, changed["name"], changed["ingestUrl"]) == (200, "new", source["ingestUrl"])
         assert world.arrive(source, BODY, github())["statusCode"] == 200
@@ -132,7 +132,7 @@ class TestReplacing:
 
     def test_only_null_takes_a_secret_away_and_another_kind_has_its_own(self) -> None:
         world = Sources()
-        source = world.made(secret=SECRET)
+        source = world.create(secret=SECRET)
         path = f"/{source['id']}"
         assert world.manage("PUT", path, {"name": "s", "type": "stripe", "config": {}})[0] == 422
         assert (
@@ -144,7 +144,7 @@ class TestReplacing:
     def test_a_shown_scheme_may_be_sent_back(self) -> None:
         world = Sources()
         scheme = {"content": "{body}", "header": {"name": "X-Acme-Signature"}, "secret": "acme-secret"}
-        source = world.made("generic-webhook", signature=scheme)
+        source = world.create("generic-webhook", signature=scheme)
         wanted = {name: source[name] for name in ("name", "type", "config")}
         assert world.manage("PUT", f"/{source['id']}", wanted)[1]["verified"] is True
         # And without it, nothing is verified any more
@@ -152,16 +152,16 @@ class TestReplacing:
 
     def test_an_unknown_one_is_created(self) -> None:
         world = Sources()
-        status, made = world.manage(
+        status, created = world.manage(
             "PUT", "/mine", {"name": "s", "uid": "mine", "type": "generic-webhook", "config": {}}
         )
-        assert (status, made["uid"]) == (201, "mine")
+        assert (status, created["uid"]) == (201, "mine")
 
 
 def test_a_rotated_url_goes_on_for_48_hours_and_is_rotated_three_times_in_them() -> None:
     # Given a source whose URL was rotated
     world = Sources()
-    source = world.made(secret=SECRET)
+    source = world.create(secret=SECRET)
     urls = [source]
     for _ in range(MOST_ROTATIONS):
         status, rotated = world.manage("POST", f"/{source['id']}/token/rotate")
@@ -185,7 +185,7 @@ def test_a_rotated_url_goes_on_for_48_hours_and_is_rotated_three_times_in_them()
 
 def test_a_portal_of_a_source_shows_it_and_no_other() -> None:
     world = Sources()
-    source, other = world.made(secret=SECRET), world.made(secret=SECRET)
+    source, other = world.create(secret=SECRET), world.create(secret=SECRET)
     status, access = world.manage("POST", f"/{source['id']}/dashboard", {"expiry": 3600, "readOnly": True})
     assert status == 200
     token = access["token"]
@@ -202,11 +202,11 @@ class TestEndpoints:
 
     def test_they_are_made_changed_and_deleted(self) -> None:
         world = Sources()
-        source = world.made(url=None, secret=SECRET)
+        source = world.create(url=None, secret=SECRET)
         path = f"/{source['id']}/endpoint"
         wanted = {"url": ENDPOINT, "uid": "e", "headers": {"X-Shop": "1"}, "throttleRate": None, "metadata": None}
-        status, made = world.manage("POST", path, wanted)
-        assert (status, made["url"], made["uid"], made["metadata"]) == (201, ENDPOINT, "e", {})
+        status, created = world.manage("POST", path, wanted)
+        assert (status, created["url"], created["uid"], created["metadata"]) == (201, ENDPOINT, "e", {})
         assert world.manage("GET", f"{path}/e/headers")[1] == {"headers": {"X-Shop": "1"}, "sensitive": []}
         assert world.manage("PUT", f"{path}/e/headers", {"headers": {"X-Other": "2"}})[0] == 204
         assert world.manage("PUT", f"{path}/e", {"url": ENDPOINT, "uid": "e", "disabled": True})[1]["disabled"] is True
@@ -220,9 +220,9 @@ class TestEndpoints:
 
     def test_a_transformation_is_set_and_shown(self) -> None:
         world = Sources()
-        source = world.made(url=None, secret=SECRET)
-        made = world.manage("POST", f"/{source['id']}/endpoint", {"url": ENDPOINT})[1]
-        path = f"/{source['id']}/endpoint/{made['id']}/transformation"
+        source = world.create(url=None, secret=SECRET)
+        created = world.manage("POST", f"/{source['id']}/endpoint", {"url": ENDPOINT})[1]
+        path = f"/{source['id']}/endpoint/{created['id']}/transformation"
         assert world.manage("GET", path)[1]["code"] is None
         code = "function handler(webhook) { return webhook }"
         assert world.manage("PATCH", path, {"code": code, "enabled": True})[0] == 204

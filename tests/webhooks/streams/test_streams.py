@@ -112,8 +112,13 @@ def test_each_event_counts_towards_the_projects_quota() -> None:
 
 def test_event_types_of_streams_are_those_of_the_project() -> None:
     world = WebhooksWorld()
-    made = world.ask("POST", "/stream/event-type", {"name": "order.paid"})
-    assert (made["description"], made["deprecated"], made["archived"], made["featureFlags"]) == ("", False, False, [])
+    created = world.ask("POST", "/stream/event-type", {"name": "order.paid"})
+    assert (created["description"], created["deprecated"], created["archived"], created["featureFlags"]) == (
+        "",
+        False,
+        False,
+        [],
+    )
     assert world.call("POST", "/stream/event-type", {"name": "order.paid"}).status == 409
     changed = world.ask("PATCH", "/stream/event-type/order.paid", {"description": "Paid", "featureFlags": ["beta"]})
     assert (changed["description"], changed["featureFlags"]) == ("Paid", ["beta"])

@@ -46,8 +46,8 @@ def sent(**fields: Any) -> Fields:
 
 
 def test_a_new_object_has_defaults_for_what_was_not_sent() -> None:
-    made = Oven(**OVEN.given(sent(name="a", fan=True, serial=8), all_of_them=True))
-    assert made == Oven(name="a", with_fan=True)
+    created = Oven(**OVEN.given(sent(name="a", fan=True, serial=8), all_of_them=True))
+    assert created == Oven(name="a", with_fan=True)
 
 
 def test_a_change_has_only_what_was_sent_under_any_of_its_names() -> None:

@@ -61,29 +61,29 @@ def check_02_an_application_is_created(stage: Stage) -> None:
     answer = stage.raw("POST", "/app", {"name": "first"})
     assert answer.status == 201, answer.content
     assert answer.headers["content-type"].startswith("application/json")
-    made = answer.json
-    assert re.fullmatch(r"app_[0-9A-Za-z]{27}", made["id"])
-    assert made["metadata"] == {}
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", made["createdAt"])
-    read = stage.svix.application.get(made["id"])
-    assert (read.id, read.name, read.metadata, read.uid) == (made["id"], "first", {}, None)
+    created = answer.json
+    assert re.fullmatch(r"app_[0-9A-Za-z]{27}", created["id"])
+    assert created["metadata"] == {}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", created["createdAt"])
+    read = stage.svix.application.get(created["id"])
+    assert (read.id, read.name, read.metadata, read.uid) == (created["id"], "first", {}, None)
     assert read.created_at.utcoffset() == timedelta(0)
     assert read.updated_at >= read.created_at
     later = stage.app(metadata={"plan": "gold"}, throttle_rate=7)
     assert later.metadata == {"plan": "gold"}
     assert later.throttle_rate == 7
-    assert later.id > made["id"], "ids carry the time of creation"
+    assert later.id > created["id"], "ids carry the time of creation"
 
 
 def check_03_applications_are_found_by_id_and_by_uid(stage: Stage) -> None:
     uid = f"uid-{secrets.token_hex(4)}_.x"
-    made = stage.app(uid=uid)
-    for key in (uid, made.id):
-        assert stage.svix.application.get(key).id == made.id
+    created = stage.app(uid=uid)
+    for key in (uid, created.id):
+        assert stage.svix.application.get(key).id == created.id
         assert stage.svix.application.patch(key, ApplicationPatch(name=f"named by {key}")).name == f"named by {key}"
-        assert stage.upsert_app(key, ApplicationIn(name="put", uid=uid)).id == made.id
+        assert stage.upsert_app(key, ApplicationIn(name="put", uid=uid)).id == created.id
     stage.svix.application.delete(uid)
-    for key in (uid, made.id):
+    for key in (uid, created.id):
         assert refused(404, stage.svix.application.get, key).code == "not_found"
     other = stage.app()
     stage.svix.application.delete(other.id)
@@ -118,18 +118,20 @@ def check_05_get_or_create_answers_the_existing_application_unchanged(stage: Sta
 
 def check_06_patch_keeps_what_is_absent_and_put_replaces_everything(stage: Stage) -> None:
     uid = f"uid-{secrets.token_hex(4)}"
-    made = stage.app(uid=uid, throttle_rate=5, metadata={"a": "1", "b": "2"})
-    patched = stage.svix.application.patch(made.id, ApplicationPatch(name="renamed"))
+    created = stage.app(uid=uid, throttle_rate=5, metadata={"a": "1", "b": "2"})
+    patched = stage.svix.application.patch(created.id, ApplicationPatch(name="renamed"))
     assert (patched.name, patched.uid, patched.throttle_rate) == ("renamed", uid, 5)
     assert patched.metadata == {"a": "1", "b": "2"}
-    patched = stage.svix.application.patch(made.id, ApplicationPatch(uid=None, throttle_rate=None, metadata={"c": "3"}))
+    patched = stage.svix.application.patch(
+        created.id, ApplicationPatch(uid=None, throttle_rate=None, metadata={"c": "3"})
+    )
     assert (patched.name, patched.uid, patched.throttle_rate, patched.metadata) == ("renamed", None, None, {"c": "3"})
-    is_invalid(stage.raw("PATCH", f"/app/{made.id}", {"name": None}))
-    is_invalid(stage.raw("PATCH", f"/app/{made.id}", {"name": ""}))
-    stage.svix.application.patch(made.id, ApplicationPatch(uid=uid, throttle_rate=6))
-    put = stage.upsert_app(made.id, ApplicationIn(name="put"))
-    assert (put.id, put.name, put.uid, put.throttle_rate, put.metadata) == (made.id, "put", None, None, {})
-    assert put.updated_at > made.updated_at
+    is_invalid(stage.raw("PATCH", f"/app/{created.id}", {"name": None}))
+    is_invalid(stage.raw("PATCH", f"/app/{created.id}", {"name": ""}))
+    stage.svix.application.patch(created.id, ApplicationPatch(uid=uid, throttle_rate=6))
+    put = stage.upsert_app(created.id, ApplicationIn(name="put"))
+    assert (put.id, put.name, put.uid, put.throttle_rate, put.metadata) == (created.id, "put", None, None, {})
+    assert put.updated_at > created.updated_at
 
 
 def check_07_an_application_that_breaks_a_rule_is_422_with_reasons(stage: Stage) -> None:
@@ -162,10 +164,10 @@ def check_07_an_application_that_breaks_a_rule_is_422_with_reasons(stage: Stage)
 def check_08_lists_are_walked_forth_and_back(stage: Stage) -> None:
     app = stage.app()
     # Ids have a grain of 4 ms, as Svix's own have: two that are made within it are in no order.
-    made = sorted(stage.endpoint(app)[0].id for _ in range(7))
+    created = sorted(stage.endpoint(app)[0].id for _ in range(7))
     walk = stage.svix.endpoint.list
     # Newest first, unless asked otherwise
-    assert [each.id for each in walk(app.id).data] == made[::-1]
+    assert [each.id for each in walk(app.id).data] == created[::-1]
     seen, pages, iterator = [], [], None
     while True:
         page = walk(app.id, options("EndpointListOptions", limit=3, iterator=iterator, order="ascending"))
@@ -174,13 +176,13 @@ def check_08_lists_are_walked_forth_and_back(stage: Stage) -> None:
         if page.done:
             break
         iterator = page.iterator
-    assert seen == made
+    assert seen == created
     assert [len(page.data) for page in pages] == [3, 3, 1]
     back = walk(app.id, options("EndpointListOptions", limit=3, iterator=pages[2].prev_iterator, order="ascending"))
-    assert [each.id for each in back.data] == made[3:6], "in the list's own order"
+    assert [each.id for each in back.data] == created[3:6], "in the list's own order"
     assert not back.done
     back = walk(app.id, options("EndpointListOptions", limit=3, iterator=back.prev_iterator, order="ascending"))
-    assert [each.id for each in back.data] == made[:3]
+    assert [each.id for each in back.data] == created[:3]
     assert back.done
     # done is exact, also when the page is just full
     assert walk(app.id, options("EndpointListOptions", limit=7)).done
@@ -192,9 +194,9 @@ def check_08_lists_are_walked_forth_and_back(stage: Stage) -> None:
         assert answer.status == status, answer.content
         assert answer.json["code"]
     # An iterator is only compared: what it names need not exist any more.
-    stage.svix.endpoint.delete(app.id, made[3])
-    page = walk(app.id, options("EndpointListOptions", iterator=made[3], order="ascending"))
-    assert [each.id for each in page.data] == made[4:]
+    stage.svix.endpoint.delete(app.id, created[3])
+    page = walk(app.id, options("EndpointListOptions", iterator=created[3], order="ascending"))
+    assert [each.id for each in page.data] == created[4:]
 
 
 def check_09_an_empty_list_says_so(stage: Stage) -> None:
@@ -280,10 +282,10 @@ def check_46_every_answer_is_json_with_code_and_detail(stage: Stage) -> None:
 
 def check_47_trailing_slashes_old_names_and_unknown_fields_are_accepted(stage: Stage) -> None:
     uid = f"u-{secrets.token_hex(4)}"
-    made = stage.raw("POST", "/app/", {"name": "n", "uid": uid, "rateLimit": 9, "nonsense": {"a": []}})
-    assert made.status == 201, made.content
-    assert (made.json["rateLimit"], made.json["throttleRate"]) == (9, 9)
-    assert stage.raw("GET", f"/app/{uid}//").json["id"] == made.json["id"]
+    created = stage.raw("POST", "/app/", {"name": "n", "uid": uid, "rateLimit": 9, "nonsense": {"a": []}})
+    assert created.status == 201, created.content
+    assert (created.json["rateLimit"], created.json["throttleRate"]) == (9, 9)
+    assert stage.raw("GET", f"/app/{uid}//").json["id"] == created.json["id"]
     name = stage.event_type()
     body = {"url": "http://127.0.0.1:9/x", "filterTypes": [name], "rateLimit": 3, "version": 1, "unknown": 1}
     endpoint = stage.raw("POST", f"/app/{uid}/endpoint/", body)

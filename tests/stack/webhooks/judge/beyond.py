@@ -47,9 +47,9 @@ def check_43_a_portal_token_opens_its_own_application_only(stage: Stage) -> None
     portal = stage.client(access.token)
     assert portal.application.get(app.id).id == app.id
     assert [each.id for each in portal.endpoint.list(app.id).data] == [endpoint.id]
-    made = portal.endpoint.create(app.id, EndpointIn(url=stage.receiver.inbox().url))
-    assert portal.endpoint.get_secret(app.id, made.id).key
-    portal.endpoint.delete(app.id, made.id)
+    created = portal.endpoint.create(app.id, EndpointIn(url=stage.receiver.inbox().url))
+    assert portal.endpoint.get_secret(app.id, created.id).key
+    portal.endpoint.delete(app.id, created.id)
     assert portal.message.get(app.id, message.id).id == message.id
     portal.message_attempt.resend(app.id, message.id, endpoint.id)
     portal.event_type.list()
@@ -107,23 +107,23 @@ def check_43_portal_tokens_are_revoked(stage: Stage) -> None:
 def check_44_an_integration_has_a_key_of_its_own(stage: Stage) -> None:
     app, neighbour = stage.app(), stage.app()
     calls = stage.svix.integration
-    made = calls.create(app.id, models.IntegrationIn(name="Order desk"))
-    assert made.id.startswith("integ_")
-    assert calls.get(app.id, made.id).name == "Order desk"
-    assert calls.update(app.id, made.id, models.IntegrationUpdate(name="Desk")).name == "Desk"
-    assert [each.id for each in calls.list(app.id).data] == [made.id]
-    key = calls.rotate_key(app.id, made.id).key
+    created = calls.create(app.id, models.IntegrationIn(name="Order desk"))
+    assert created.id.startswith("integ_")
+    assert calls.get(app.id, created.id).name == "Order desk"
+    assert calls.update(app.id, created.id, models.IntegrationUpdate(name="Desk")).name == "Desk"
+    assert [each.id for each in calls.list(app.id).data] == [created.id]
+    key = calls.rotate_key(app.id, created.id).key
     desk = stage.client(key)
     endpoint = desk.endpoint.create(app.id, EndpointIn(url=stage.receiver.inbox().url))
     assert desk.endpoint.get(app.id, endpoint.id).id == endpoint.id
     refused(404, desk.endpoint.list, neighbour.id)
-    refused(403, desk.integration.rotate_key, app.id, made.id)
-    newer = stage.client(calls.rotate_key(app.id, made.id).key)
+    refused(403, desk.integration.rotate_key, app.id, created.id)
+    newer = stage.client(calls.rotate_key(app.id, created.id).key)
     refused(401, desk.endpoint.list, app.id)
     newer.endpoint.list(app.id)
-    calls.delete(app.id, made.id)
+    calls.delete(app.id, created.id)
     refused(401, newer.endpoint.list, app.id)
-    refused(404, calls.get, app.id, made.id)
+    refused(404, calls.get, app.id, created.id)
 
 
 @today
@@ -132,8 +132,8 @@ def check_45_a_consumer_sets_up_its_endpoint_with_nothing_but_a_token(stage: Sta
 
     app, inbox = stage.app(), stage.receiver.inbox()
     calls = stage.svix.autoconfig_subscription
-    made = calls.create(app.id, models.CreateAutoConfigSubscriptionIn())
-    consumer = AutoConfig(made.token, EndpointIn(url=inbox.url))
+    created = calls.create(app.id, models.CreateAutoConfigSubscriptionIn())
+    consumer = AutoConfig(created.token, EndpointIn(url=inbox.url))
     endpoint = consumer.subscribe()
     assert stage.svix.endpoint.get(app.id, endpoint.id).url == inbox.url
     stage.post(app)
@@ -141,9 +141,9 @@ def check_45_a_consumer_sets_up_its_endpoint_with_nothing_but_a_token(stage: Sta
     consumer.verify(delivered.body, delivered.headers)
     # Again, at another URL, it is the same endpoint
     other = stage.receiver.inbox()
-    assert AutoConfig(made.token, EndpointIn(url=other.url)).subscribe().id == endpoint.id
+    assert AutoConfig(created.token, EndpointIn(url=other.url)).subscribe().id == endpoint.id
     # With a new token, what comes is verified by its secret, and for a day by the one before
-    rotated = calls.rotate(app.id, made.id, models.RotateSubscriptionIn2())
+    rotated = calls.rotate(app.id, created.id, models.RotateSubscriptionIn2())
     newer = AutoConfig(rotated.token, EndpointIn(url=other.url))
     refused(401, consumer.subscribe)
     assert newer.subscribe().id == endpoint.id
@@ -151,7 +151,7 @@ def check_45_a_consumer_sets_up_its_endpoint_with_nothing_but_a_token(stage: Sta
     delivered = other.one()
     newer.verify(delivered.body, delivered.headers)
     consumer.verify(delivered.body, delivered.headers)
-    calls.delete(app.id, made.id)
+    calls.delete(app.id, created.id)
     refused(401, newer.subscribe)
 
 
@@ -161,15 +161,15 @@ def check_45_a_consumer_sets_up_a_polling_endpoint_and_reads_it(stage: Stage) ->
 
     app = stage.app()
     calls = stage.svix.autoconfig_subscription
-    made = calls.create(app.id, models.CreateAutoConfigSubscriptionIn())
-    consumer = AutoConfigConsumer(made.token, models.SinkInCommon(metadata={"team": "orders"}))
+    created = calls.create(app.id, models.CreateAutoConfigSubscriptionIn())
+    consumer = AutoConfigConsumer(created.token, models.SinkInCommon(metadata={"team": "orders"}))
     destination = consumer.subscribe()
     assert (value(destination.type), destination.metadata) == ("pollingEndpoint", {"team": "orders"})
     posted = [stage.post(app, payload={"n": number}).id for number in range(3)]
     given = until(lambda: consumer.receive("worker").data or None, "what a consumer is given")
     consumer.commit("worker", given[0].offset)
     # Another process of that name, which was not told the destination's id, goes on behind what is acknowledged
-    again, read = AutoConfigConsumer(made.token, models.SinkInCommon()), [given[0].id]
+    again, read = AutoConfigConsumer(created.token, models.SinkInCommon()), [given[0].id]
 
     def rest() -> bool | None:
         found = again.receive("worker").data
@@ -187,13 +187,13 @@ def operational(stage: Stage) -> tuple[str, str, Inbox]:
     """A new operational endpoint: its id, secret and deliveries."""
     inbox = stage.receiver.inbox()
     body = {"url": inbox.url, "description": "operations"}
-    made = stage.raw("POST", "/operational-webhook/endpoint", body)
-    assert made.status == 201, made.content
-    key = stage.raw("GET", f"/operational-webhook/endpoint/{made.json['id']}/secret").json["key"]
-    return made.json["id"], key, inbox
+    created = stage.raw("POST", "/operational-webhook/endpoint", body)
+    assert created.status == 201, created.content
+    key = stage.raw("GET", f"/operational-webhook/endpoint/{created.json['id']}/secret").json["key"]
+    return created.json["id"], key, inbox
 
 
-def told(inbox: Inbox, event: str, endpoint_id: str) -> dict[str, Any]:
+def notice(inbox: Inbox, event: str, endpoint_id: str) -> dict[str, Any]:
     """The operational event of a kind about an endpoint."""
 
     def found() -> dict[str, Any] | None:
@@ -212,20 +212,20 @@ def check_44_operational_events_are_told(stage: Stage) -> None:
     app = stage.app(uid=uid)
     endpoint, _ = stage.endpoint(app, Answer(status=410), uid="e")
     wanted = {"appId": app.id, "appUid": uid, "endpointId": endpoint.id, "endpointUid": "e"}
-    assert told(inbox, "endpoint.created", endpoint.id) == wanted
+    assert notice(inbox, "endpoint.created", endpoint.id) == wanted
     stage.patch_endpoint(app, endpoint, description="new")
-    assert told(inbox, "endpoint.updated", endpoint.id) == wanted
+    assert notice(inbox, "endpoint.updated", endpoint.id) == wanted
     message = stage.post(app)
-    disabled = told(inbox, "endpoint.disabled", endpoint.id)
+    disabled = notice(inbox, "endpoint.disabled", endpoint.id)
     assert {name: disabled[name] for name in ("appId", "appUid", "endpointId")} == {
         name: wanted[name] for name in ("appId", "appUid", "endpointId")
     }
-    exhausted = told(inbox, "message.attempt.exhausted", endpoint.id)
+    exhausted = notice(inbox, "message.attempt.exhausted", endpoint.id)
     assert (exhausted["appId"], exhausted["msgId"]) == (app.id, message.id)
     assert exhausted["lastAttempt"]["responseStatusCode"] == 410
     assert {"id", "timestamp"} <= set(exhausted["lastAttempt"])
     stage.svix.endpoint.delete(app.id, endpoint.id)
-    assert told(inbox, "endpoint.deleted", endpoint.id) == wanted
+    assert notice(inbox, "endpoint.deleted", endpoint.id) == wanted
     for delivery in inbox.came:
         Webhook(key).verify(delivery.body, delivery.headers)
     kinds = [json.loads(each.body)["type"] for each in inbox.came if endpoint.id in each.body.decode()]
@@ -235,25 +235,25 @@ def check_44_operational_events_are_told(stage: Stage) -> None:
 
 def check_44_operational_endpoints_are_a_resource(stage: Stage) -> None:
     client = stage.svix.operational_webhook_endpoint if OLD else stage.svix.operational_webhook.endpoint
-    made = client.create(
+    created = client.create(
         models.OperationalWebhookEndpointIn(url="http://127.0.0.1:9/", **{TYPES: ["endpoint.created"]})
     )
-    assert getattr(made, TYPES) == ["endpoint.created"]
-    assert client.get(made.id).id == made.id
-    assert made.id in [each.id for each in client.list().data]
-    secret = client.get_secret(made.id).key
+    assert getattr(created, TYPES) == ["endpoint.created"]
+    assert client.get(created.id).id == created.id
+    assert created.id in [each.id for each in client.list().data]
+    secret = client.get_secret(created.id).key
     assert secret.startswith("whsec_")
-    path = f"/operational-webhook/endpoint/{made.id}"
+    path = f"/operational-webhook/endpoint/{created.id}"
     assert stage.raw("POST", f"{path}/secret/rotate", {}).status in (200, 204)
-    assert client.get_secret(made.id).key != secret
+    assert client.get_secret(created.id).key != secret
     put = stage.raw("PUT", path, {"url": "http://127.0.0.1:9/put"})
     assert (put.status, put.json["url"]) == (200, "http://127.0.0.1:9/put")
     assert stage.raw("PUT", f"{path}/headers", {"headers": {"X-Op": "1"}}).status in (200, 204)
     assert stage.raw("GET", f"{path}/headers").json["headers"] == {"X-Op": "1"}
     is_invalid(stage.raw("POST", "/operational-webhook/endpoint", {"url": "nonsense"}))
-    client.delete(made.id)
-    refused(404, client.get, made.id)
-    assert stage.raw("GET", f"/app/{made.id}").status == 404
+    client.delete(created.id)
+    refused(404, client.get, created.id)
+    assert stage.raw("GET", f"/app/{created.id}").status == 404
 
 
 def check_48_what_is_missing_says_so(stage: Stage) -> None:
@@ -361,14 +361,14 @@ def check_84_destinations_on_aws_are_made_changed_and_deleted(stage: Stage) -> N
     for kind, config in configs.items():
         given: Any = {"type": kind, "uid": kind, "config": {**config, "region": "eu-west-1", "roleArn": role}}
         # When the client makes, reads, changes and replaces one of each type
-        made = stage.svix.destination.create(app.id, models.DestinationIn.model_validate(given))
+        created = stage.svix.destination.create(app.id, models.DestinationIn.model_validate(given))
         shown = stage.svix.destination.get(app.id, kind)
-        assert (shown.id, value(shown.status), shown.config.external_id) == (made.id, "enabled", demanded)
+        assert (shown.id, value(shown.status), shown.config.external_id) == (created.id, "enabled", demanded)
         change: Any = {"type": kind, "metadata": {"a": "b"}, "status": "disabled", "config": {}}
-        changed = stage.svix.destination.patch(app.id, made.id, models.DestinationPatch.model_validate(change))
+        changed = stage.svix.destination.patch(app.id, created.id, models.DestinationPatch.model_validate(change))
         assert (value(changed.status), changed.metadata, changed.config) == ("disabled", {"a": "b"}, shown.config)
         again = stage.svix.destination.upsert(app.id, kind, models.DestinationIn.model_validate(given))
-        assert (again.id, value(again.status), again.metadata) == (made.id, "enabled", {})
+        assert (again.id, value(again.status), again.metadata) == (created.id, "enabled", {})
         assert stage.svix.destination.transformation.get(app.id, kind).enabled is False
         rotated = stage.svix.destination.rotate_secret(app.id, kind, models.EndpointSecretRotateIn())
         assert rotated.key.startswith("whsec_")

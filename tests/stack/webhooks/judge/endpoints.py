@@ -28,14 +28,14 @@ def check_12_an_endpoint_needs_only_a_url(stage: Stage) -> None:
     nulls = dict.fromkeys(("metadata", "channels", "secret", "uid", "throttle_rate", "headers"))
     types = {"filter_types" if OLD else "event_types": None}
     for fields in ({}, {**nulls, **types}):
-        made = stage.svix.endpoint.create(app.id, EndpointIn(url=URL, **fields))
-        assert re.fullmatch(r"ep_[0-9A-Za-z]{27}", made.id)
-        assert (made.url, made.description, made.metadata, made.disabled) == (URL, "", {}, False)
-        assert (made.uid, made.throttle_rate, made.channels, types_of(made)) == (None, None, None, None)
-        assert made.updated_at >= made.created_at
-        assert stage.svix.endpoint.get(app.id, made.id) == made
+        created = stage.svix.endpoint.create(app.id, EndpointIn(url=URL, **fields))
+        assert re.fullmatch(r"ep_[0-9A-Za-z]{27}", created.id)
+        assert (created.url, created.description, created.metadata, created.disabled) == (URL, "", {}, False)
+        assert (created.uid, created.throttle_rate, created.channels, types_of(created)) == (None, None, None, None)
+        assert created.updated_at >= created.created_at
+        assert stage.svix.endpoint.get(app.id, created.id) == created
     for field in ("description", "disabled", "url"):
-        is_invalid(stage.raw("PATCH", f"/app/{app.id}/endpoint/{made.id}", {field: None}))
+        is_invalid(stage.raw("PATCH", f"/app/{app.id}/endpoint/{created.id}", {field: None}))
     kept = stage.svix.endpoint.create(app.id, EndpointIn(url="http://localhost/webhook/receiver"))
     assert kept.url == "http://localhost/webhook/receiver"
 
@@ -58,53 +58,53 @@ def check_13_an_endpoints_url_is_http_and_may_be_reached(stage: Stage) -> None:
 def check_14_an_endpoints_event_types_must_exist(stage: Stage) -> None:
     app, name, archived = stage.app(), stage.event_type(), stage.event_type()
     stage.svix.event_type.delete(archived)
-    made, _ = stage.endpoint(app, types=[name])
-    assert types_of(made) == [name]
+    created, _ = stage.endpoint(app, types=[name])
+    assert types_of(created) == [name]
     for wrong in (["not.registered"], [name, archived], []):
         unprocessable(stage.endpoint, app, types=wrong)
     (reason,) = stage.raw("POST", f"/app/{app.id}/endpoint", {"url": URL, "eventTypes": ["no.such"]}).json["detail"]
     assert "no.such" in reason["msg"]
-    unprocessable(stage.patch_endpoint, app, made, types=[archived])
-    assert types_of(stage.patch_endpoint(app, made, description="kept")) == [name]
-    assert types_of(stage.patch_endpoint(app, made, types=None)) is None
+    unprocessable(stage.patch_endpoint, app, created, types=[archived])
+    assert types_of(stage.patch_endpoint(app, created, description="kept")) == [name]
+    assert types_of(stage.patch_endpoint(app, created, types=None)) is None
 
 
 def check_15_an_endpoint_has_one_to_ten_channels(stage: Stage) -> None:
     app = stage.app()
-    made, _ = stage.endpoint(app, channels=["a", "b-1.x_Y"])
-    assert sorted(made.channels) == ["a", "b-1.x_Y"]
+    created, _ = stage.endpoint(app, channels=["a", "b-1.x_Y"])
+    assert sorted(created.channels) == ["a", "b-1.x_Y"]
     for wrong in ([], [f"c{n}" for n in range(11)], ["with space"], ["x" * 129], [""]):
         unprocessable(stage.endpoint, app, channels=wrong)
-    assert stage.patch_endpoint(app, made, channels=None).channels is None
-    assert len(stage.patch_endpoint(app, made, channels=[f"c{n}" for n in range(10)]).channels) == 10
+    assert stage.patch_endpoint(app, created, channels=None).channels is None
+    assert len(stage.patch_endpoint(app, created, channels=[f"c{n}" for n in range(10)]).channels) == 10
 
 
 def check_16_an_endpoints_uid_is_unique_in_its_application(stage: Stage) -> None:
     app, other, uid = stage.app(), stage.app(), f"ep-{secrets.token_hex(4)}"
-    made, _ = stage.endpoint(app, uid=uid)
-    assert stage.svix.endpoint.get(app.id, uid).id == made.id
+    created, _ = stage.endpoint(app, uid=uid)
+    assert stage.svix.endpoint.get(app.id, uid).id == created.id
     refused(409, stage.endpoint, app, uid=uid)
     second, _ = stage.endpoint(app)
     refused(409, stage.patch_endpoint, app, second, uid=uid)
     refused(409, stage.upsert_endpoint, app.id, second.id, url=URL, uid=uid)
     assert stage.endpoint(other, uid=uid)[0].uid == uid
-    assert stage.upsert_endpoint(app.id, uid, url=URL, uid=uid).id == made.id
+    assert stage.upsert_endpoint(app.id, uid, url=URL, uid=uid).id == created.id
     for wrong in ("ep_mine", "a b", "", "u" * 257):
         unprocessable(stage.endpoint, app, uid=wrong)
     stage.svix.endpoint.delete(app.id, uid)
-    assert stage.endpoint(app, uid=uid)[0].id != made.id
+    assert stage.endpoint(app, uid=uid)[0].id != created.id
 
 
 def check_17_upsert_replaces_or_creates(stage: Stage) -> None:
     app, name = stage.app(), stage.event_type()
-    made, _ = stage.endpoint(app, types=[name], channels=["c"], metadata={"a": "b"}, description="d", throttle_rate=4)
-    secret = stage.secret(app, made)
-    put = stage.upsert_endpoint(app.id, made.id, url=URL)
-    assert (put.id, put.url, put.description, put.metadata, put.throttle_rate) == (made.id, URL, "", {}, None)
+    built, _ = stage.endpoint(app, types=[name], channels=["c"], metadata={"a": "b"}, description="d", throttle_rate=4)
+    secret = stage.secret(app, built)
+    put = stage.upsert_endpoint(app.id, built.id, url=URL)
+    assert (put.id, put.url, put.description, put.metadata, put.throttle_rate) == (built.id, URL, "", {}, None)
     assert (put.channels, types_of(put)) == (None, None)
-    assert stage.secret(app, made) == secret, "the secret is no part of what is replaced"
+    assert stage.secret(app, built) == secret, "the secret is no part of what is replaced"
     path = f"/app/{app.id}/endpoint"
-    assert stage.raw("PUT", f"{path}/{made.id}", {"url": URL}).status == 200
+    assert stage.raw("PUT", f"{path}/{built.id}", {"url": URL}).status == 200
     created = stage.raw("PUT", f"{path}/ep_000000000000000000000000000", {"url": URL, "uid": "new"})
     assert created.status == 201, created.content
     assert stage.svix.endpoint.get(app.id, "new").id == created.json["id"]
@@ -112,8 +112,8 @@ def check_17_upsert_replaces_or_creates(stage: Stage) -> None:
 
 def check_18_secrets_are_generated_or_given(stage: Stage) -> None:
     app = stage.app()
-    made, _ = stage.endpoint(app)
-    kind, _, encoded = stage.secret(app, made).partition("_")
+    created, _ = stage.endpoint(app)
+    kind, _, encoded = stage.secret(app, created).partition("_")
     assert kind == "whsec"
     assert len(base64.b64decode(encoded, validate=True)) == 24
     for size in (24, 75):
@@ -220,8 +220,8 @@ def check_22_endpoint_headers_are_set_merged_and_deleted(stage: Stage) -> None:
     for name, value in (("X-A", "x" * 4097), ("X-A", "a\r\nb: c"), ("a b", "x"), ("", "x")):
         is_invalid(stage.raw("PUT", path, {"headers": {name: value}}))
     if not OLD:
-        made = stage.svix.endpoint.create(app.id, models.EndpointIn(url=URL, headers={"X-At-Create": "5"}))
-        assert stage.svix.endpoint.get_headers(app.id, made.id).headers == {"X-At-Create": "5"}
+        created = stage.svix.endpoint.create(app.id, models.EndpointIn(url=URL, headers={"X-At-Create": "5"}))
+        assert stage.svix.endpoint.get_headers(app.id, created.id).headers == {"X-At-Create": "5"}
 
 
 def _at(delivery: Delivery):  # type: ignore[no-untyped-def]

@@ -23,9 +23,9 @@ def check_42_event_types_live_archived_and_are_revived(stage: Stage) -> None:
     client, prefix = stage.other.event_type, f"t.{secrets.token_hex(4)}"
     names = [f"{prefix}.{letter}" for letter in "abc"]
     for name in names[::-1]:
-        made = client.create(EventTypeIn(name=name, description="d", schemas=SCHEMA))
-        assert (made.name, made.description, made.archived, made.deprecated) == (name, "d", False, False)
-        assert made.schemas == SCHEMA
+        created = client.create(EventTypeIn(name=name, description="d", schemas=SCHEMA))
+        assert (created.name, created.description, created.archived, created.deprecated) == (name, "d", False, False)
+        assert created.schemas == SCHEMA
     assert refused(409, client.create, EventTypeIn(name=names[0], description="x")).code == "event_type_exists"
 
     def listed(**fields: object) -> list[object]:

@@ -148,8 +148,8 @@ def check_29_a_message_may_bring_its_application(stage: Stage) -> None:
     uid = f"u-{secrets.token_hex(4)}"
     body = {"eventType": "a", "payload": {}, "application": {"name": "brought", "uid": uid}}
     assert stage.raw("POST", f"/app/{uid}/msg", body).status == 202
-    made = stage.svix.application.get(uid)
-    assert made.name == "brought"
+    created = stage.svix.application.get(uid)
+    assert created.name == "brought"
     again = MessageIn(event_type="a", payload={}, application=ApplicationIn(name="ignored", uid=uid))
     stage.svix.message.create(uid, again)
     assert stage.svix.application.get(uid).name == "brought"
@@ -181,8 +181,8 @@ def check_31_one_idempotency_key_makes_one_message(stage: Stage) -> None:
     of = options("MessageCreateOptions", idempotency_key=key)
 
     def post(n: int) -> str:
-        made = stage.svix.message.create(app.id, MessageIn(event_type="a", payload={"n": n}), of)
-        return str(made.id)
+        created = stage.svix.message.create(app.id, MessageIn(event_type="a", payload={"n": n}), of)
+        return str(created.id)
 
     with ThreadPoolExecutor(5) as executor:
         ids = set(executor.map(post, [9] * 5))
@@ -203,8 +203,8 @@ def check_31_one_idempotency_key_makes_one_message(stage: Stage) -> None:
     assert [each.body for each in delivered] == [b'{"x": 1}']
     # Any POST takes a key.
     headers = {"Idempotency-Key": f"app-{key}"}
-    made = {stage.raw("POST", "/app", {"name": "once"}, headers=headers).json["id"] for _ in range(2)}
-    assert len(made) == 1
+    created = {stage.raw("POST", "/app", {"name": "once"}, headers=headers).json["id"] for _ in range(2)}
+    assert len(created) == 1
     assert len(inbox.came) == 2
 
 

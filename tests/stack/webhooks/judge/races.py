@@ -81,9 +81,9 @@ def check_37_a_resend_meets_an_automatic_retry(stage: Stage) -> None:
     assert len({each.id for each in attempts}) == len(attempts)
     # A resend that is asked for while another has not begun is the same try, as happens on a slow machine.
     manual = sum(int(each.trigger_type) for each in attempts)
-    told = [
+    reported = [
         (str(each.timestamp), int(each.trigger_type), int(each.status), each.response_status_code) for each in attempts
     ]
-    assert 1 <= manual <= resends, f"{resends} asked for, {manual} of {told}"
+    assert 1 <= manual <= resends, f"{resends} asked for, {manual} of {reported}"
     assert 1 <= len(attempts) - manual <= 3, "no more than the planned ones"
     assert stage.attempted(app, endpoint, message, 0).next_attempt is None

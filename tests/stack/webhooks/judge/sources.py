@@ -32,7 +32,7 @@ def signed(body: bytes, delivery: str, secret: str = SECRET) -> dict[str, str]:
     }
 
 
-def made(stage: Stage, **more: Any) -> Any:
+def create_source(stage: Stage, **more: Any) -> Any:
     """A source of GitHub's webhooks."""
     from svix.models import GithubConfig, IngestSourceIn  # noqa: PLC0415 (clients of the 1.x generation have them not)
 
@@ -44,7 +44,7 @@ def made(stage: Stage, **more: Any) -> Any:
 def check_53_a_source_takes_in_what_its_sender_signs_and_nothing_else(stage: Stage) -> None:
     from svix.models import IngestEndpointIn  # noqa: PLC0415
 
-    source, inbox = made(stage), stage.receiver.inbox()
+    source, inbox = create_source(stage), stage.receiver.inbox()
     assert source.id.startswith("src_")
     endpoint = stage.svix.ingest.endpoint.create(source.id, IngestEndpointIn(url=inbox.url))
     delivery = secrets.token_hex(16)
@@ -78,7 +78,7 @@ def check_53_every_method_of_ingest_speaks_as_the_client_reads_it(stage: Stage) 
     )
 
     ingest, uid = stage.svix.ingest, secrets.token_hex(8)
-    source = made(stage, uid=uid, metadata={"team": "a"})
+    source = create_source(stage, uid=uid, metadata={"team": "a"})
     assert ingest.source.get(uid) == source
     assert source in ingest.source.list(IngestSourceListOptions(limit=250, order=Ordering.DESCENDING)).data
     wanted = IngestSourceIn(name="new", uid=uid, type="github", config=GithubConfig())

@@ -90,9 +90,9 @@ class Stage:
         )
         return Raw(answer.status_code, answer.headers, answer.content)
 
-    def tell(self, what: str, **told: Any) -> Any:
+    def tell(self, what: str, **expected: Any) -> Any:
         """Turn the clock of a hub that has one to be turned, and the like (tests/webhooks/served.py)."""
-        return self._http.post(f"{self.base_url}/{what}", json=told).json()
+        return self._http.post(f"{self.base_url}/{what}", json=expected).json()
 
     def app(self, **fields: Any) -> Any:
         """A new application."""
@@ -111,8 +111,8 @@ class Stage:
         inbox = self.receiver.inbox(*answers)
         if "types" in fields:
             fields[TYPES] = fields.pop("types")
-        made = self.svix.endpoint.create(app.id, models.EndpointIn(**{"url": inbox.url, **fields}))
-        return made, inbox
+        created = self.svix.endpoint.create(app.id, models.EndpointIn(**{"url": inbox.url, **fields}))
+        return created, inbox
 
     def post(self, app: Any, event_type: str = "check.posted", payload: Any = None, **fields: Any) -> Any:
         """Post a message."""
@@ -209,10 +209,10 @@ def unprocessable(call: Callable[..., object], *arguments: object, **named: obje
 
 def _raised(kind: type[Any], call: Callable[..., object], arguments: Any, named: Any) -> Any:
     try:
-        made = call(*arguments, **named)
+        created = call(*arguments, **named)
     except kind as error:
         return error
-    raise AssertionError(f"wanted {kind.__name__}, was answered {made!r}")
+    raise AssertionError(f"wanted {kind.__name__}, was answered {created!r}")
 
 
 def is_invalid(answer: Raw) -> None:

@@ -163,18 +163,18 @@ def timed_43_a_portal_token_expires(stage: Stage) -> None:
 
 def timed_44_a_message_that_keeps_failing_is_told_of(stage: Stage) -> None:
     url = f"https://operations.example/{secrets.token_hex(4)}"
-    made = stage.raw("POST", "/operational-webhook/endpoint", {"url": url}).json
+    created = stage.raw("POST", "/operational-webhook/endpoint", {"url": url}).json
     world = Turned(stage, *[failing()] * 4, OK)
     message = world.post()
     kinds = []
     for wait in (0, 10, 400, 2_300, 9_000):
         world.turn(wait)
-        told = [json.loads(each["body"]) for each in stage.tell("sent", url=url)]
-        kinds.append([each["type"] for each in told if each["data"].get("msgId") == message.id])
+        answer = [json.loads(each["body"]) for each in stage.tell("sent", url=url)]
+        kinds.append([each["type"] for each in answer if each["data"].get("msgId") == message.id])
     failing_, recovered = "message.attempt.failing", "message.attempt.recovered"
     assert kinds == [[], [], [], [failing_], [failing_, recovered]]
-    assert told[-1]["data"]["lastAttempt"]["responseStatusCode"] == 200
-    assert stage.raw("DELETE", f"/operational-webhook/endpoint/{made['id']}").status == 204
+    assert answer[-1]["data"]["lastAttempt"]["responseStatusCode"] == 200
+    assert stage.raw("DELETE", f"/operational-webhook/endpoint/{created['id']}").status == 204
 
 
 def timed_45_an_endpoint_that_only_fails_for_five_days_is_disabled(stage: Stage) -> None:

@@ -95,10 +95,10 @@ def check_43_a_portal_subscribes_to_no_type_whose_flag_it_lacks(stage: Stage) ->
     other, _ = portal_of(stage, app, "other")
     having, _ = portal_of(stage, app, flag)
     inbox, allowed = stage.receiver.inbox(), stage.receiver.inbox()
-    made = without.endpoint.create(app.id, EndpointIn(url=inbox.url))
+    created = without.endpoint.create(app.id, EndpointIn(url=inbox.url))
     for portal in (without, other):
         unprocessable(portal.endpoint.create, app.id, EndpointIn(url=inbox.url, **{TYPES: [name]}))
-        unprocessable(portal.endpoint.patch, app.id, made.id, EndpointPatch(**{TYPES: [name]}))
+        unprocessable(portal.endpoint.patch, app.id, created.id, EndpointPatch(**{TYPES: [name]}))
     chosen = having.endpoint.create(app.id, EndpointIn(url=allowed.url, **{TYPES: [name]}))
     assert types_of(chosen) == [name]
     # And all types are those that its token shows
@@ -114,9 +114,9 @@ def check_68_consent_is_asked_later_works_once_and_stays_on(stage: Stage) -> Non
     inbox = stage.receiver.inbox(Answer(status=405), Answer())
     asked = {"mode": "binary", "consent": True, "callback": True}
     path = f"/app/{app.id}/endpoint"
-    made = stage.raw("POST", path, {"url": inbox.url, "cloudEvents": asked}, token=token)
-    assert (made.status, made.json["cloudEvents"]["consented"]) == (201, False)
-    one = f"{path}/{made.json['id']}"
+    created = stage.raw("POST", path, {"url": inbox.url, "cloudEvents": asked}, token=token)
+    assert (created.status, created.json["cloudEvents"]["consented"]) == (201, False)
+    one = f"{path}/{created.json['id']}"
     callback = inbox.one().headers["webhook-request-callback"].partition("/api/v1")[2]
     for body in ({"cloudEvents": None}, {"cloudEvents": {"mode": "binary"}}):
         assert stage.raw("PATCH", one, body, token=token).status == 422
@@ -146,8 +146,10 @@ def stack_questions_of_one_portal_delay_no_other_project(stage: Stage) -> None:
     try:
         # Given one portal's endpoints, none of which answers whether it consents
         for inbox in silent:
-            made = stage.raw("POST", f"/app/{app.id}/endpoint", {"url": inbox.url, "cloudEvents": asked}, token=token)
-            assert (made.status, made.json["cloudEvents"]["consented"]) == (201, False)
+            created = stage.raw(
+                "POST", f"/app/{app.id}/endpoint", {"url": inbox.url, "cloudEvents": asked}, token=token
+            )
+            assert (created.status, created.json["cloudEvents"]["consented"]) == (201, False)
         until(lambda: any(inbox.came for inbox in silent), "a question")
         # When another project works with the hub, then it does before any of them has answered
         theirs = stage.other.application.create(ApplicationIn(name="another"))
