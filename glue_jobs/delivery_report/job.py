@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ from .page.results import Results, write_results
 from .proof.deliveries import KEPT_DELIVERY
 from .proof.findings import FINDING
 from .proof.night import prove
-from .run.arguments import Arguments, BadInput, parse
+from .run.arguments import Arguments, BadInput, midnight, parse
 from .run.progress import COUNT, Steps
 from .run.running import alone
 from .run.session import open_session
@@ -34,8 +34,6 @@ from .storage.days import count_days, forget_days, listed_days, named_files
 from .storage.driver import Driver, text
 from .storage.layout import Layout
 from .storage.schema import CURATED
-
-__all__ = ["BROKEN", "main", "run"]
 
 BROKEN = 2
 """Exit status when conservation is broken."""
@@ -90,7 +88,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             unusual = []
         with steps("Reporting"):
             _hold(driver, layout, arguments, unusual)
-            queries = tables(driver, since=_midnight(arguments.date_from), until=arguments.until)
+            queries = tables(driver, since=midnight(arguments.date_from), until=arguments.until)
             results = write_results(driver, queries, layout, arguments, proof)
     if arguments.keep_days:
         for table in (layout.records, layout.hours, layout.outages, layout.deliveries, layout.findings):
@@ -145,7 +143,7 @@ def _anomalies(driver: Driver, layout: Layout, arguments: Arguments) -> list[dic
     known = [day for day in listed_days(layout.hours) if before <= day <= arguments.date_to]
     driver.read("past_hours", HOURLY, _all_files(layout.hours, known), usual)
     driver.read("records", CURATED, _all_files(layout.records, arguments.days), usual)
-    since = _midnight(arguments.date_from)
+    since = midnight(arguments.date_from)
     driver.keep("slots", slots_of("records"))
     return anomalies(driver, since, arguments.until, arguments.holidays, slots="slots", hours="past_hours")
 
@@ -157,10 +155,6 @@ def _files(root: str, days: Sequence[date]) -> dict[date, list[str]]:
 
 def _all_files(root: str, days: Sequence[date]) -> list[str]:
     return [file for of_day in _files(root, days).values() for file in of_day]
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
 
 
 def _chosen(projects: Sequence[str]) -> str:

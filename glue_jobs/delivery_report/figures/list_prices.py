@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PRICES"]
-
 PRICES: Final[dict[str, float]] = {
     "http_api_request": 1.00 / 1e6,
     "websocket_message": 1.00 / 1e6,

@@ -13,8 +13,6 @@ from typing import Final
 
 from ..storage.driver import columns, grouped, total
 
-__all__ = ["GROWTH", "bucket_of", "rolled_up"]
-
 GROWTH: Final = 1.02
 """Each bucket's upper bound is this many times its lower one."""
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["INLINE_BODY_BYTES", "USAGE", "Usage"]
-
 INLINE_BODY_BYTES: Final = 24_576
 """Bodies up to this size lie in the table, larger ones in S3: a body of JSON takes 8 KiB there, compressed."""
 

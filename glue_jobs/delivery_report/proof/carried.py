@@ -17,7 +17,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 from uuid import uuid4
 
@@ -25,7 +25,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..run.arguments import BadInput
+from ..run.arguments import BadInput, midnight
 from ..storage.days import rows_in
 from ..storage.files import Stored, as_json, from_json, listed, read_text, remove, remove_file, write_text
 from ..storage.layout import Layout, small_table
@@ -170,8 +170,8 @@ def advance(
         # It covers no day, so there is nothing that Spark could find.
         _remove(layout, [day])
         return _keep(layout, day, fingerprint, carried, rows=0, files={})
-    until = history().where((F.col("dt") <= F.lit(day)) & (F.col("accepted_at") >= F.lit(_midnight(carried.since))))
-    accepted, end = lives(day), _midnight(day + timedelta(days=1))
+    until = history().where((F.col("dt") <= F.lit(day)) & (F.col("accepted_at") >= F.lit(midnight(carried.since))))
+    accepted, end = lives(day), midnight(day + timedelta(days=1))
     # What has ended since was open then, so it does not matter that lives go on after the day.
     open_still = ((F.col("owed") > 0) | (F.col("acceptances") == 0)) & ~F.col("state").isin(*SETTLED)
     ended_later = F.col("settled_at") >= F.lit(end - LINGER)
@@ -283,10 +283,6 @@ def _chained(fingerprint: str, raw: Sequence[str]) -> str:
     for each in raw:
         fingerprint = hashlib.sha256(f"{fingerprint}/{each}".encode()).hexdigest()
     return fingerprint
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, datetime.min.time(), UTC)
 
 
 def _days(layout: Layout) -> list[date]:

@@ -24,23 +24,6 @@ from .findings import finding_of, found, some
 from .pulses import Gap
 from .sightings import Sight
 
-__all__ = [
-    "NEVER_MS",
-    "STANDINGS",
-    "changes_ms",
-    "delivery_findings",
-    "due_ms",
-    "expiry_findings",
-    "is_expired_early",
-    "is_ordered",
-    "is_overdue",
-    "object_findings",
-    "order_findings",
-    "overdue_findings",
-    "pulse_findings",
-    "with_standing",
-]
-
 STANDINGS: Final = ("pending", "retrying", "reserved", "polling", "scheduled", "held", *SETTLED, "missing")
 """A delivery's standing: its state, but ``scheduled`` while it waits in the schedule, ``held`` while it waits for a
 person, and ``missing`` if it was due and has no further record.

@@ -15,17 +15,6 @@ from pyspark.sql.types import StructType
 
 from ..storage.schema import SETTLED, STATES, struct
 
-__all__ = [
-    "DELIVERY",
-    "IDENTITY",
-    "delivery_events",
-    "delivery_rows",
-    "is_repeated",
-    "is_suspicious",
-    "repeated",
-    "suspicious",
-]
-
 IDENTITY: Final = ("project", "queue", "queue_uid", "message_id", "delivery_id")
 """What identifies a delivery; a dead letter keeps its message id in another queue."""
 

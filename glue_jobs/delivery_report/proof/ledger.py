@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from pushhub.engine.model.record import PULSE
 
+from ..run.arguments import midnight
 from ..storage.files import remove, write_text
 from ..storage.layout import Layout, small_table
 from ..storage.schema import struct
@@ -110,9 +111,8 @@ def compared(
         since: Those accepted from this day on are read.
         until: And before this time, both.
     """
-    begin = datetime.combine(since, datetime.min.time(), UTC)
     try:
-        held, pulses = read_tables(spark, client, tables, layout=layout, since=begin, until=until)
+        held, pulses = read_tables(spark, client, tables, layout=layout, since=midnight(since), until=until)
     except (BotoCoreError, ClientError) as error:
         detail = f"the tables could not be read, so a message without any record would not be missed: {error}"
         failed = small_table(spark, [finding_of("breach", "not_compared", detail)], FINDING)
@@ -122,7 +122,7 @@ def compared(
 
 
 def _epoch_ms(day: date) -> int:
-    return round(datetime.combine(day, datetime.min.time(), UTC).timestamp() * 1000)
+    return round(midnight(day).timestamp() * 1000)
 
 
 def unrecorded_findings(ledger: DataFrame, records: DataFrame, date_from: date) -> DataFrame:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from ..records.manifest import read_manifest
+from ..run.arguments import midnight
 from ..storage.days import days_with, forget_days, listed_days, named_files, read_files, renew_days
 from ..storage.layout import Layout
 from ..storage.provenance import fingerprint
@@ -114,7 +115,7 @@ def rebuilt(
         if state and before in stale:
             records = records.unionByName(state_records(spark, layout, state))
         accepted = F.greatest(F.to_date("accepted_at"), F.lit(before))
-        of_stale = (F.col("accepted_at") >= F.lit(_midnight(min(carried.since, first)))) & accepted.isin(*stale)
+        of_stale = (F.col("accepted_at") >= F.lit(midnight(min(carried.since, first)))) & accepted.isin(*stale)
         records = records.where(of_stale).observe(
             read, *days_with({"ordered": is_ordered(), "expired_early": is_expired_early()}, accepted)
         )
@@ -157,7 +158,3 @@ def _sources(layout: Layout, first: date, before: date) -> Mapping[date, list[st
         for each in {max(each, before) for each in accepted}:
             found[each] += named_files(layout.records, day)
     return found
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, datetime.min.time(), UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import reduce
 from typing import Any
 from uuid import uuid4
@@ -16,7 +16,7 @@ from ..records.compaction import DayIntake, compact, read_records, replace_witho
 from ..records.duplicates import duplicated_objects, duplicated_records, without_duplicates
 from ..records.links import missing_objects
 from ..records.manifest import read_manifest
-from ..run.arguments import Arguments, BadInput
+from ..run.arguments import Arguments, BadInput, midnight
 from ..run.progress import Steps
 from ..storage.days import (
     days_with,
@@ -119,7 +119,7 @@ def prove(
     # Judged up to the end of what was asked for, whether records came until then or not; later records that are there
     # already may say more.
     last = max([arguments.date_to, *kept_days])
-    as_of = min(arguments.now, _midnight(last + timedelta(days=1)))
+    as_of = min(arguments.now, midnight(last + timedelta(days=1)))
     run = _Run(
         spark=spark,
         arguments=arguments,
@@ -244,7 +244,7 @@ class _Run:
     @property
     def until(self) -> datetime:
         """Records of what happened on the report's days before this time should be there."""
-        return min(self.as_of, _midnight(self.arguments.date_to + timedelta(days=1))) - self.arguments.grace
+        return min(self.as_of, midnight(self.arguments.date_to + timedelta(days=1))) - self.arguments.grace
 
     def in_tables(self, lives: Lives) -> _InTables:
         """Look open deliveries up, and compare what the tables hold."""
@@ -302,7 +302,7 @@ class _Run:
             self._judged(lives, "pulled"),
             comparison.held,
             layout=self.layout,
-            since=_midnight(self.since),
+            since=midnight(self.since),
             until=self.until,
             as_of=self.as_of,
             now=arguments.now,
@@ -358,7 +358,7 @@ class _Run:
             recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
             comparison.pulses if comparison else None,
             # Of nights that were missed, too: no other run judges these days.
-            since=_midnight(self.first),
+            since=midnight(self.first),
             until=until,
             now=arguments.now,
             before=lambda: _pulsed_before(self.layout, self.first),
@@ -469,10 +469,6 @@ def _night(
             return findings
     empty_days(layout.findings, [night], erased=erased)
     return None
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, datetime.min.time(), UTC)
 
 
 def _pulsed_before(layout: Layout, first: date) -> Set[str]:

@@ -9,8 +9,6 @@ from pyspark.sql import functions as F
 
 from ..storage.schema import CURATED
 
-__all__ = ["duplicated_objects", "duplicated_records", "without_duplicates"]
-
 _CONTENT: Final = tuple(name for name in CURATED.fieldNames() if name != "source")
 
 

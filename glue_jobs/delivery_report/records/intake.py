@@ -15,9 +15,6 @@ from pushhub.engine.model.record import NO_RECORDS, REQUIRED, SCHEMA_VERSION
 
 from ..storage.schema import CORRUPT, CURATED, KINDS, RAW
 
-__all__ = ["IncompleteObject", "expected_records", "incomplete_objects", "rejected_lines", "rejection", "usable"]
-
-
 _OF_MESSAGES: Final = frozenset(REQUIRED) - {"schema_version", "record_id", "kind", "at"}
 """Fields that every record has, but no pulse or link."""
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
-__all__ = ["Arguments", "BadInput", "parse"]
-
 
 class BadInput(Exception):
     """The job's input cannot be processed; the message says what to change."""
@@ -55,7 +53,12 @@ class Arguments:
     @property
     def until(self) -> datetime:
         """The end of the covered time: the end of the last day, or now if that is earlier."""
-        return min(self.now, datetime.combine(self.date_to + timedelta(days=1), time(), UTC))
+        return min(self.now, midnight(self.date_to + timedelta(days=1)))
+
+
+def midnight(day: date) -> datetime:
+    """When a day begins."""
+    return datetime.combine(day, time(), UTC)
 
 
 def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:

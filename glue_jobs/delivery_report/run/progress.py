@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-__all__ = ["Steps"]
-
 _logger = logging.getLogger(__name__)
 
 COUNT: Final = 10

@@ -10,8 +10,6 @@ from typing import Any
 from py4j.java_gateway import JavaPackage  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-__all__ = ["FOR_LITTLE", "FOR_SOME", "open_session"]
-
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

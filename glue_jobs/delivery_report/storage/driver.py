@@ -19,8 +19,6 @@ from pyspark.sql.types import StructType
 
 from .files import as_text, fetched, put_file
 
-__all__ = ["Driver", "columns", "grouped", "text", "total"]
-
 MEMORY: Final = "1GB"
 """Of larger tables a part is on disk meanwhile."""
 
