@@ -79,14 +79,14 @@ def test_what_was_erased_is_not_left_in_former_files(spark: SparkSession, tmp_pa
     (tmp_path / "records/erased/projects").mkdir()
     note = tmp_path / f"records/erased/projects/{sha256(b'erased').hexdigest()}.json"
     note.write_text('{"erasure": "1"}')
-    (tmp_path / "out/work/suspects").mkdir(exist_ok=True)
-    (tmp_path / "out/work/suspects/part-0.parquet").write_bytes(b"erased")
+    (tmp_path / "out/work/ledger").mkdir(exist_ok=True)
+    (tmp_path / "out/work/ledger/0-0.json").write_bytes(b"erased")
     # And a night is killed before it makes the day again
     take_out_erased(spark, f"file://{tmp_path}/records", Layout(f"file://{tmp_path}/out", "report"))
     # Then what former nights have found and carried over names the other project only, and follows from the same
     assert not holding(tmp_path, b"erased", "findings", "open")
     assert holding(tmp_path, b"kept", "findings", "open")
-    assert not (tmp_path / "out/work/suspects").exists()
+    assert not (tmp_path / "out/work/ledger").exists()
     assert fingerprints(tmp_path) == carried
     # And the next night takes the state as it is, and finds what it found of the other project alone
     found = proved(spark, asked(tmp_path, first=DAY + timedelta(4), last=DAY + timedelta(5), now="2026-11-24T01:30:00"))

@@ -332,8 +332,7 @@ class _Run:
         if late is not None:
             found.append(overdue_findings(late))
         if some := lives.those("suspicious", lives.judged):
-            suspects = kept(suspicious(lives.read(self.spark, some)), f"{self.layout.work}/suspects")
-            found.append(delivery_findings(self.history(), suspects))
+            found.append(delivery_findings(self.history(), suspicious(lives.read(self.spark, some))))
         found += tables.findings
         return reduce(DataFrame.unionByName, found) if found else None
 
@@ -459,16 +458,14 @@ def _night(
         found: None if nothing can be wrong.
         night: The day they are kept under.
     """
-    if found is not None:
-        counted = Observation("findings")
-        # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
-        gathered = without_settled(found, settled).repartition(1).observe(counted, F.count(F.lit(1)).alias("rows"))
-        findings = kept(gathered, f"{layout.work}/findings")
-        if counted.get["rows"]:
-            replace_days(findings.withColumn("dt", F.lit(night)), layout.findings, [night], erased=erased)
-            return findings
-    empty_days(layout.findings, [night], erased=erased)
-    return None
+    if found is None:
+        empty_days(layout.findings, [night], erased=erased)
+        return None
+    # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
+    gathered = without_settled(found, settled).repartition(1).withColumn("dt", F.lit(night))
+    replace_days(gathered, layout.findings, [night], erased=erased)
+    files = named_files(layout.findings, night)
+    return read_files(found.sparkSession, layout.findings, FINDING, files).drop("dt") if files else None
 
 
 def _pulsed_before(layout: Layout, first: date) -> Set[str]:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..storage.days import forget_days, listed_days, named_files, read_files, replace_days
-from ..storage.layout import Layout, kept
+from ..storage.layout import Layout
 from ..storage.schema import SETTLED, struct
 from .deliveries import IDENTITY
 from .findings import found
@@ -80,11 +80,13 @@ def lost_ends(
     gone = absent.join(first, list(IDENTITY), "left").withColumn(
         "gone_since", F.coalesce("gone_since", F.lit(now).cast("timestamp"))
     )
-    gone = kept(gone.select(*GONE.fieldNames()), f"{layout.work}/gone")
+    gone = gone.select(*GONE.fieldNames())
     if as_of >= now:
         # A report on the past knows less than the last night did.
-        replace_days(gone.withColumn("dt", F.lit(now.date())).coalesce(1), layout.gone, [now.date()])
-        forget_days(layout.gone, now.date() - KEPT)
+        night = now.date()
+        replace_days(gone.withColumn("dt", F.lit(night)).coalesce(1), layout.gone, [night])
+        forget_days(layout.gone, night - KEPT)
+        gone = read_files(spark, layout.gone, GONE, named_files(layout.gone, night)).drop("dt")
     lost = gone.where(F.col("gone_since") <= F.lit(as_of - grace))
     rows = lost.select(*IDENTITY, F.lit(Sight.AHEAD.value).alias("sighted"))
     since_when = F.date_format("gone_since", "yyyy-MM-dd HH:mm:ss")

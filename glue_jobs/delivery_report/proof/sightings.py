@@ -73,8 +73,6 @@ class Sight(StrEnum):
     """Further along for longer: a record is missing."""
     GONE = "gone"
     """Not at all, or as it was before its last record; or it should have ended long ago."""
-    UNREAD = "unread"
-    """Nobody knows: the table could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
