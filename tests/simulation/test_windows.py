@@ -10,7 +10,6 @@ from itertools import pairwise
 import pytest
 from simulation.run import SMALL_WORLDS, Plan, Scene, played, simulate
 from simulation.strikes import ALL, Strike, Wrong
-from tests.simulation.commands import found
 
 from simulation import windows
 
@@ -120,7 +119,3 @@ def test_a_strike_excuses_no_more_than_itself() -> None:
 def test_small_worlds_are_the_same_each_time() -> None:
     plan: Plan = windows.plan(PUSHES, Strike(20, Wrong.LATE))
     assert all(one == other for one, other in pairwise(simulate(plan).fingerprint for _ in range(2)))
-
-
-def test_a_hub_that_loses_something_between_two_calls_is_found_out() -> None:
-    found("moved before it is queued")
