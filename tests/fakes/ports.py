@@ -108,18 +108,40 @@ STRUCK = {
 """Ports that faults can strike, and their names in a plan."""
 
 
+class _Ended(Future[Any]):
+    """What has ended already: nobody waits for it, so it has no lock, which took a twelfth of all CPU."""
+
+    def __init__(self, value: Any, error: Exception | None) -> None:
+        self._value, self._error = value, error
+
+    def done(self) -> bool:
+        return True
+
+    def cancel(self) -> bool:
+        return False
+
+    def result(self, timeout: float | None = None) -> Any:
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def exception(self, timeout: float | None = None) -> Exception | None:
+        return self._error
+
+    def add_done_callback(self, fn: Callable[[Future[Any]], object]) -> None:
+        fn(self)
+
+
 class InlineExecutor(Executor):
     """Runs each call at once, on the caller's thread, so that tests are deterministic."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
         try:
-            future.set_result(fn(*args, **kwargs))
+            return _Ended(fn(*args, **kwargs), None)
         except Crash:
             raise
         except Exception as error:  # noqa: BLE001 (a future carries it)
-            future.set_exception(error)
-        return future
+            return _Ended(None, error)
 
 
 class FakePulses:

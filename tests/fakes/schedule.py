@@ -51,15 +51,17 @@ class FakeSchedule:
 
     def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
         self.looks[position.shard] += 1
-        with self._lock:
-            places = sorted(
-                place
-                for place, entry in self._entries[position.shard].items()
-                if entry.wakes_at <= now
-                and (entry.wakes_at // MINUTE_MS, place) > (position.minute, position.after)
-                and entry.wakes_at // MINUTE_MS >= position.minute
-            )[:limit]
-            found = [self._entries[position.shard][place] for place in places]
+        entries, found, places = self._entries[position.shard], list[ScheduleEntry](), list[str]()
+        if entries:
+            with self._lock:
+                places = sorted(
+                    place
+                    for place, entry in entries.items()
+                    if entry.wakes_at <= now
+                    and (entry.wakes_at // MINUTE_MS, place) > (position.minute, position.after)
+                    and entry.wakes_at // MINUTE_MS >= position.minute
+                )[:limit]
+                found = [entries[place] for place in places]
         if not found:
             minute = now // MINUTE_MS
             return [], position.at(minute, position.after if minute == position.minute else "")

@@ -93,6 +93,8 @@ class FakeWorkQueue:
 
     def receive(self, wait_s: int = 0, *, limit: int = 10) -> list[Received]:
         """Delivers those that have been visible longest first."""
+        if not self._stored:
+            return []
         with self._lock:
             now = self._clock.now()
             self._drop_old(now)
@@ -136,6 +138,8 @@ class FakeWorkQueue:
 
     def next_at(self) -> int | None:
         """When the next message can be received (epoch milliseconds, may be past), or None when the queue is empty."""
+        if not self._stored:
+            return None
         self._drop_old(self._clock.now())
         return min((each.visible_at for each in self._stored.values()), default=None)
 
