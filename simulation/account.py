@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import bisect
-import io
 import itertools
 import json
 import logging
@@ -35,13 +34,13 @@ from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
 from pushhub.engine.flow import finished
 from pushhub.engine.wiring import AwsEnginePorts
-from pushhub.runtime import scripts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
 from pushhub.sinks import roles as role_keys
 from pushhub.web.http import Router
 from pushhub.webhooks.streams import reading
 from simulation.athena import Athena
+from simulation.code import CodeRuns
 from simulation.dynamodb import MOST_STALE_MS, Change, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
@@ -527,8 +526,8 @@ def lineage() -> Lineage:
     return environment.lineage if environment else NO_LINEAGE
 
 
-TRANSFORM, TRANSFORMS_IN = "TransformFunction", 5_000
-"""The function that runs strangers' code, and how long a run takes, microseconds."""
+TRANSFORM = "TransformFunction"
+"""The function that runs strangers' code."""
 
 
 class Lambda:
@@ -536,6 +535,7 @@ class Lambda:
 
     def __init__(self, account: Account) -> None:
         self._account = account
+        self._code = CodeRuns(Random(f"{account.seed}/code"))
 
     def invoke(
         self,
@@ -548,11 +548,9 @@ class Lambda:
         if InvocationType != "Event":
             if FunctionName != TRANSFORM:
                 raise ValueError(f"{FunctionName} has asynchronous runs only in the simulator")
-            self._account.scheduler.sleep(TRANSFORMS_IN)
-            return {
-                "StatusCode": 200,
-                "Payload": io.BytesIO(json.dumps(scripts.run(json.loads(Payload), None)).encode()),
-            }
+            answer, takes = self._code.answer(Payload)
+            self._account.scheduler.sleep(takes)
+            return answer
         if len(Payload) > MOST_ASYNCHRONOUS_BYTES:
             raise service_error("RequestTooLargeException", "Invoke")
         event = json.loads(Payload)

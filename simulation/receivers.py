@@ -27,9 +27,10 @@ from simulation.weather import HOUR, MINUTE
 DROPS_S = 300
 """A FIFO queue drops what it has taken within so many seconds, by its id for deduplication."""
 
-DAY = 24 * HOUR
-DAYLONG = 0.1
-"""How often a receiver is down for a day."""
+OUTAGE = 20 * HOUR
+"""How long some receivers are down. An endpoint's eight tries take 22 hours at least, so none of them is given up."""
+OUT = 0.1
+"""How often a receiver is down for so long."""
 
 _CREDENTIAL = re.compile(r"Credential=([^/]+)/")
 
@@ -324,12 +325,16 @@ def _said_of(count: int, failed: set[int]) -> bytes:
     return f"<PublishBatchResult><Successful>{done}</Successful><Failed>{wrong}</Failed></PublishBatchResult>".encode()
 
 
-def troubles(random: Random, hours: float) -> list[tuple[int, Trouble]]:
-    """The troubles of a receiver over some hours: none, with spells of one, or down for a day; none at the end."""
+def troubles(random: Random, hours: float, *, outages: bool = True) -> list[tuple[int, Trouble]]:
+    """The troubles of a receiver over some hours: none, with spells of one, or down for most of a day; none at the end.
+
+    Args:
+        outages: Whether it may be down for so long.
+    """
     found = [(0, Trouble.NONE)]
-    if random.random() < DAYLONG:
+    if random.random() < OUT and outages:
         at = round(random.random() * hours * HOUR)
-        return [*found, (at, Trouble.DOWN), (at + DAY, Trouble.NONE)]
+        return [*found, (at, Trouble.DOWN), (at + OUTAGE, Trouble.NONE)]
     kinds = [each for each in Trouble if each is not Trouble.NONE]
     at, end = 0, round(hours * HOUR)
     while True:

@@ -28,6 +28,16 @@ WAITS_S = 10
 """``maxWaitSecs`` of the bucket."""
 
 LOOKS_AN_HOUR = 60.0
+CODED = "coded"
+"""The receiver of an endpoint with code, at a URL."""
+
+CODE = """function handler(webhook) {
+  if (Number(webhook.payload.marker.split("-")[1]) % 3 === 0) return { cancel: true };
+  webhook.payload.type = webhook.eventType;
+  webhook.payload.drawn = [Date.now(), Math.random()];
+  return webhook;
+}"""
+
 REPEATED = 0.5
 """How often a provider sends an event of its own twice."""
 
@@ -62,6 +72,9 @@ class SinksWorld(PushWorld):
     tens = True
     """Whether a project's queue has receivers, too."""
 
+    coded = True
+    """Whether an endpoint has code."""
+
     polled = True
     """Whether somebody reads the stream."""
 
@@ -89,7 +102,8 @@ class SinksWorld(PushWorld):
     def _receiver(self, name: str, form: Form) -> Receiver:
         """A receiver, with a role of its own."""
         role = "" if form is Form.HTTP else f"arn:aws:iam::{ACCOUNT}:role/{name}"
-        spells = troubles(self._chance(name), self._hours)
+        # What has code fails besides, so that it might be given up.
+        spells = troubles(self._chance(name), self._hours, outages=name != CODED)
         receiver = Receiver(
             self._account, self._account.sts, f"{name}.example", form, spells, role=role, fifo=name in FIFO
         )
@@ -117,6 +131,14 @@ class SinksWorld(PushWorld):
             self._create(f"/api/v1/app/{app}/endpoint", {"url": url})
             if name == "fifo" and self.wraps:
                 self._create(f"/api/v1/app/{app}/endpoint", {"url": f"{url}&body=envelope"})
+        if self.coded:
+            self._make_coded(f"/api/v1/app/{app}/endpoint")
+
+    def _make_coded(self, path: str) -> None:
+        receiver = self._receiver(CODED, Form.HTTP)
+        endpoint = self._create(path, {"url": f"https://{receiver.name}/in"})
+        answer = self._ask("PATCH", f"{path}/{endpoint['id']}/transformation", {"code": CODE, "enabled": True})
+        assert answer.status == 204, answer
 
     def _url(self, name: str, place: str, form: Form, *, of: str) -> str:
         """The URL of a new receiver that lets somebody in."""
@@ -266,7 +288,11 @@ class SinksWorld(PushWorld):
         model = Sinks(self.judgement, faults, calm=calm)
         places = self._places()
         off_s = self._clocks_off_s + 0.1
+        if self.coded:
+            self._check_coded(model)
         for name, receiver in self.receivers.items():
+            if name == CODED:
+                continue
             of = (
                 "source"
                 if name == "passed-on"
@@ -298,6 +324,20 @@ class SinksWorld(PushWorld):
             if not self._has_ended(owed):
                 yield self._never_ended(owed, owed[1])
 
+    def _check_coded(self, model: Sinks) -> None:
+        """What has code gets what the code makes of each message, the same at each try, and nothing that it cancels."""
+        taken, drawn = [], dict[str, Any]()
+        for each in _taken(self.receivers[CODED]):
+            said = json.loads(each.body)
+            chance = said.pop("drawn", None)
+            same = drawn.setdefault(each.marker, chance) == chance
+            self.judgement.fact(same, "another form at a sink", each.marker, str(chance))
+            self.judgement.fact(not _cancels(each.marker), "arrived though cancelled", each.marker, CODED)
+            taken.append(replace(each, body=json.dumps(said)))
+        sent = [replace(each, body=json.dumps({**json.loads(each.body), "type": TYPE})) for each in self.sent["app"]]
+        # A try whose code fails may be late.
+        model.judge(CODED, [each for each in sent if not _cancels(each.marker)], taken, Order(), well_until=0)
+
     def _looks(self, name: str, places: Mapping[str, str]) -> list[Looked]:
         """How far a sink was said to be, each time."""
         return [
@@ -309,6 +349,11 @@ class SinksWorld(PushWorld):
         """The hub's own id of each event of the stream, by its marker, as its receivers were told."""
         arrived = [each for name in ("bucket", "shards") for each in self.receivers[name].taken]
         return {each.marker: engine_id(each.message_id) or "" for each in arrived}
+
+
+def _cancels(marker: str) -> bool:
+    """Whether the code cancels a message."""
+    return int(marker.rpartition("-")[2]) % 3 == 0
 
 
 def _wrapped(body: str) -> str:
@@ -349,7 +394,7 @@ class SmallSinksWorld(SinksWorld):
 
     name = "small sinks"
     of_application = ("fifo", "queue", "bus")
-    wraps = tens = polled = False
+    wraps = tens = polled = coded = False
     most_excused = 6
     struck_s = 5
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from random import Random
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from simulation.account import Account
+from simulation.code import CodeRuns
 from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement
 from simulation.promises.sinks import Looked, Order, Sent, Sinks, Taken
-from simulation.receivers import Form, Receiver, Trouble
+from simulation.receivers import Form, Receiver, Trouble, troubles
 from simulation.run import played
 from simulation.template import stack
-from simulation.weather import Weather
-from simulation.worlds.sinks import SmallSinksWorld
+from simulation.weather import HOUR, Weather
+from simulation.worlds.sinks import CODE, SmallSinksWorld
 from tests.simulation.commands import found
 
 from pushhub.base.ports import PushRequest
@@ -233,4 +235,41 @@ def test_a_function_in_trouble_raises_an_error() -> None:
 
 
 def test_a_hub_that_loses_or_repeats_at_a_sink_is_found_out() -> None:
-    found("the position before the object", "a batch that grows")
+    found("the position before the object", "a batch that grows", "new keys will do")
+
+
+def asked_of_code(marker: str) -> bytes:
+    """What push asks the function that runs code, for a message."""
+    given = {"payload": {"marker": marker}, "eventType": "order.paid"}
+    code = {"language": "javascript", "code": CODE, "answers": "webhook", "now": 7, "seed": marker}
+    return json.dumps({**code, "input": json.dumps(given)}).encode()
+
+
+def answers(runs: CodeRuns, marker: str, count: int) -> list[str]:
+    """What becomes of so many runs: what was lost, in a word, or the result."""
+    found = []
+    for _ in range(count):
+        answer, takes = runs.answer(asked_of_code(marker))
+        said = json.loads(answer["Payload"].read())
+        assert takes == (SECOND if said.get("error") == "timeout" else 5_000)
+        found.append("crash" if answer.get("FunctionError") else said.get("error") or json.dumps(said["result"]))
+    return found
+
+
+def test_code_gives_one_result_and_fails_as_it_is_drawn() -> None:
+    # Given the code of a world, when it is run a hundred times for a message
+    ran = answers(CodeRuns(Random("a")), "app-1", 100)
+    # Then some runs fail in either way, as the seed has it, and the others say one thing
+    assert ran == answers(CodeRuns(Random("a")), "app-1", 100)
+    [result] = {*ran} - {"timeout", "crash"}
+    assert {*ran} == {"timeout", "crash", result}
+    assert json.loads(json.loads(result)["payload"]["json"])["drawn"][0] == 7
+    # And what it cancels is nobody's
+    assert {*answers(CodeRuns(Random("a")), "app-3", 100)} == {"timeout", "crash", '{"cancel": true}'}
+
+
+def test_what_has_code_is_never_down_for_so_long_that_it_is_given_up() -> None:
+    for seed in range(200):
+        spells = troubles(Random(seed), 0.5, outages=False)
+        assert spells[-1][0] <= 0.5 * HOUR
+    assert any(troubles(Random(seed), 0.5)[-1][0] > 0.5 * HOUR for seed in range(200))
