@@ -260,13 +260,18 @@ def _announce(account: Account, storm: Storm) -> None:
 def _settle(account: Account, world: World, progress: Callable[[str], None]) -> None:
     """Continue in good weather until everything has ended and its records are written."""
     waited = 0
-    while waited < LONGEST_EXPIRY + SETTLES_WITHIN and (world.open() or account.undelivered_records):
+    while True:
+        while waited < LONGEST_EXPIRY + SETTLES_WITHIN and (world.open() or account.undelivered_records):
+            account.scheduler.run(account.scheduler.now + HOUR)
+            waited += 1
+            if waited % 24 == 0:
+                progress(f"{waited} hours of good weather: {world.open()} open")
+        # For late duplicates, errors on their way to their queues, and records of the last minute.
         account.scheduler.run(account.scheduler.now + HOUR)
         waited += 1
-        if waited % 24 == 0:
-            progress(f"{waited} hours of good weather: {world.open()} open")
-    # For late duplicates, errors on their way to their queues, and records of the last minute.
-    account.scheduler.run(account.scheduler.now + HOUR)
+        # Whoever had no answer in the storms may have posted only now.
+        if waited >= LONGEST_EXPIRY + SETTLES_WITHIN or not world.open():
+            return
 
 
 def _talk(account: Account, world: World) -> None:
