@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from pushhub.engine.model.record import DeliveryRecord
 
-__all__ = ["Counted", "Kept", "kept_deliveries", "queried", "records_frame", "rows_frame", "rows_of", "utc"]
+__all__ = ["Counted", "Kept", "jobs_of", "kept_deliveries", "queried", "records_frame", "rows_frame", "rows_of", "utc"]
 
 
 def records_frame(spark: SparkSession, records: Sequence[DeliveryRecord], source: str = "a") -> DataFrame:
@@ -100,3 +100,8 @@ def kept_deliveries(arguments: Arguments) -> list[dict[str, Any]]:
 def utc(text: str) -> datetime:
     """A time as Spark returns it."""
     return datetime.fromisoformat(text)
+
+
+def jobs_of(spark: SparkSession) -> int:
+    """How many jobs Spark has begun: they are numbered."""
+    return max(spark.sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1

@@ -22,6 +22,7 @@ from glue_jobs.delivery_report.run.arguments import Arguments
 from glue_jobs.delivery_report.storage.days import named_files
 from glue_jobs.delivery_report.storage.driver import Driver
 from pyspark.sql import SparkSession
+from tests.glue.frames import jobs_of
 from tests.glue.lives import DAY, MINUTE, NOON, Lives
 from tests.glue.runs import asked
 
@@ -189,11 +190,6 @@ def test_what_was_given_up_stands_beside_the_verdict(results: Results) -> None:
     assert (counts["lost"], counts["given up"]) == (0, given_up)
     assert sum(counts.values()) == verdict["owed"]
     assert f'<b class="breach">{given_up:,}</b> given up' in html
-
-
-def jobs_of(spark: SparkSession) -> int:
-    """How many jobs Spark has begun: they are numbered."""
-    return max(spark.sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
 
 
 def test_a_week_that_has_not_changed_costs_no_work_of_spark(

@@ -23,7 +23,7 @@ from glue_jobs.delivery_report.proof.night import prove
 from glue_jobs.delivery_report.run.progress import Steps
 from glue_jobs.delivery_report.storage.layout import Layout
 from pyspark.sql import SparkSession
-from tests.glue.frames import Counted, Kept, queried, rows_of
+from tests.glue.frames import Counted, Kept, jobs_of, queried, rows_of
 from tests.glue.runs import asked
 from tests.glue.table_pages import TablePages
 
@@ -89,11 +89,13 @@ class Judged:
         breaches: Findings that break conservation.
         unbalanced: The projects with hours that do not balance.
         gone: The records that were taken away.
+        jobs: How many jobs of Spark's that took.
     """
 
     breaches: list[dict[str, Any]]
     unbalanced: set[str]
     gone: list[dict[str, Any]]
+    jobs: int
 
 
 COPY = "x"
@@ -117,12 +119,14 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, hour: 
     names = {name: name for name in hour.tables}
     arguments = replace(asked(folder, now=hour.now.removesuffix("Z")), tables=names)
     tables = TablePages({name: [*items, *map(copied_item, items)] for name, items in hour.tables.items()})
+    before = jobs_of(spark)
     proof = prove(spark, arguments, Layout(arguments.output, "report"), Steps(), client=lambda: tables)
     assert not proof.set_aside
     return Judged(
         [each for each in rows_of(proof.findings) if each["severity"] == "breach"],
         {each["project"] for each in queried(balance, Counted(fate_cells, Kept(arguments))) if not each["balanced"]},
         gone,
+        jobs_of(spark) - before,
     )
 
 
@@ -203,6 +207,8 @@ def stay_of(record: dict[str, Any]) -> str:
 def test_records_that_are_taken_away_are_named(judged: Judged) -> None:
     # Given a record of each of many messages, which are lost
     assert len(judged.gone) > 50
+    # (a night is a few dozen jobs of Spark at most, however much is wrong and whatever the tables hold)
+    assert 0 < judged.jobs <= 40
     # Then each is named
     named = " ".join(
         json.dumps(each, default=str) for each in judged.breaches if (each["project"] or "").endswith(COPY)
