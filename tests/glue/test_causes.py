@@ -4,14 +4,15 @@ by queue and subscriber.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from glue_jobs.delivery_report.figures.causes import by_cause
 from glue_jobs.delivery_report.figures.traffic import backlog, fate_cells, given_up
-from glue_jobs.delivery_report.proof.conservation import with_standing
+from glue_jobs.delivery_report.proof.conservation import object_findings, with_standing
 from glue_jobs.delivery_report.proof.deliveries import delivery_rows
 from glue_jobs.delivery_report.proof.findings import FINDING
+from glue_jobs.delivery_report.records.compaction import DayIntake
 from pyspark.sql import SparkSession
 from tests.glue.frames import Counted, queried, records_frame, rows_frame
 from tests.glue.lives import HOUR, MINUTE, NOON, Lives
@@ -52,6 +53,22 @@ def test_one_truncated_object_is_one_cause_and_comes_first(spark: SparkSession) 
     ]
     assert causes[0]["detail"] == OBJECT
     assert (causes[2]["delivery_id"], causes[2]["first_hour"].hour) == ("050.s0", 9)
+
+
+def test_objects_that_are_gone_are_one_cause_with_all_that_follows(spark: SparkSession) -> None:
+    # Given objects of three hours that a night had read and that are gone, and what follows of them and of the hour
+    # before; and what was accepted earlier
+    gone = frozenset(f"hour={hour}/messages-{n}.json.gz" for hour in ("10", "11", "15") for n in range(3))
+    (lost,) = object_findings([DayIntake(day=date(2026, 11, 18), gone=gone)])
+    assert lost["detail"].endswith(" and 4 more, of the hours 10, 11, 15")
+    rows = [finding(hour, hour=datetime(2026, 11, 18, hour, tzinfo=UTC)) for hour in (8, 9, 10, 11, 12, 14, 15)]
+    # When
+    causes = queried(by_cause, rows_frame(spark, [lost, *rows], FINDING))
+    # Then each of them is counted once with the objects, and the others are by themselves
+    told = [(row["finding"], row["count"], row["explained"]) for row in sorted(causes, key=lambda row: row["place"])]
+    assert told == [("objects_gone", 1, 5), ("record_missing", 2, 0)]
+    (first,) = [row for row in causes if row["finding"] == "objects_gone"]
+    assert (first["first_hour"].hour, first["last_hour"].hour) == (10, 15)
 
 
 def test_the_page_names_what_has_a_cause_once_and_objects_first() -> None:

@@ -11,7 +11,9 @@ from ..storage.driver import text
 FOLLOW: Final = ("record_missing", "never_accepted", "not_owed", "overdue")
 """Kinds of findings that missing records cause, wherever these were lost."""
 
-_HOUR: Final = r"dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/"
+_DAY: Final = r"dt=(\d{4}-\d\d-\d\d)"
+_HOURS: Final = r"(?:^dt=[\d-]+/hour=|, of the hours )(\d\d(?:, \d\d)*)(?:/|$)"
+"""Of what day and hours an object is, or objects are, as their finding says."""
 
 
 def by_cause(findings: str) -> str:
@@ -25,16 +27,17 @@ def by_cause(findings: str) -> str:
     Args:
         findings: See :data:`.findings.FINDING`.
     """
-    day, hour = (f"regexp_extract(detail, {text(_HOUR)}, {part})" for part in (1, 2))
+    day, hours = (f"regexp_extract(detail, {text(pattern)}, 1)" for pattern in (_DAY, _HOURS))
     first = "(arg_min({'delivery_id': delivery_id, 'detail': detail}, concat(delivery_id, ' ', detail)))"
     return f"""
         WITH objects AS (
             SELECT severity, finding, project, queue, detail,
-                   CASE WHEN {day} <> '' THEN ({day} || ' ' || {hour} || ':00:00')::TIMESTAMP END AS hour
+                   list_transform(list_filter(string_split({hours}, ', '), lambda each: each <> ''),
+                                  lambda each: ({day} || ' ' || each || ':00:00')::TIMESTAMP) AS hours
             FROM {findings} WHERE message_id IS NULL AND delivery_id IS NULL
         ), reach AS (
-            SELECT detail AS object, unnest([hour, hour - INTERVAL 1 hour]) AS hour
-            FROM objects WHERE severity = 'breach' AND hour IS NOT NULL
+            SELECT DISTINCT object, unnest([hour, hour - INTERVAL 1 hour]) AS hour
+            FROM (SELECT detail AS object, unnest(hours) AS hour FROM objects WHERE severity = 'breach')
         ), others AS (
             SELECT * FROM {findings} WHERE message_id IS NOT NULL OR delivery_id IS NOT NULL
         ), follows AS (
@@ -42,7 +45,7 @@ def by_cause(findings: str) -> str:
             WHERE finding IN {FOLLOW} GROUP BY object
         )
         SELECT 0 AS place, severity, finding, project, queue, 1::BIGINT AS count, coalesce(explained, 0) AS explained,
-               hour AS first_hour, hour AS last_hour, NULL::VARCHAR AS delivery_id, detail
+               list_min(hours) AS first_hour, list_max(hours) AS last_hour, NULL::VARCHAR AS delivery_id, detail
         FROM objects LEFT JOIN follows ON detail = object
         UNION ALL
         SELECT 1, severity, finding, project, queue, count(*), 0, min(hour), max(hour),

@@ -511,7 +511,7 @@ def _projects(results: Results) -> str:
     per_million = total / messages * 1_000_000 if messages else 0.0
     note = (
         f"<p>At list prices ${_dollars(total)} in all, ${per_million:,.2f} per million messages. Estimated from "
-        f"usage; what each item counts is in <code>usage.py</code>.</p>"
+        f"usage; what each item counts is in <code>figures/usage.py</code>.</p>"
     )
     return (
         f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{queues}</div>'
@@ -659,6 +659,8 @@ def _share(share: float, digits: int = 1) -> str:
 
 def _dollars(amount: float) -> str:
     """Two places, more when it is small."""
+    if 0 < amount < 0.0001:
+        return "&lt;0.0001"
     return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
 
 

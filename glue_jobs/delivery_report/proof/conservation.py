@@ -249,9 +249,10 @@ def object_findings(intakes: Iterable[DayIntake]) -> list[dict[str, Any]]:
             detail = f"{day}/{each.source}: {each.used} of {held} records could be used{why}"
             findings.append(finding_of("breach", "unusable_records", detail))
         if intake.gone:
-            findings.append(
-                finding_of("breach", "objects_gone", f"{day}: read once, no longer there: {some(intake.gone)}")
-            )
+            hours = sorted({each.removeprefix("hour=")[:2] for each in intake.gone if each.startswith("hour=")})
+            of_hours = f", of the hours {', '.join(hours)}" if hours else ""
+            detail = f"{day}: read once, no longer there: {some(intake.gone)}{of_hours}"
+            findings.append(finding_of("breach", "objects_gone", detail))
         if intake.foreign:
             detail = f"{day}: not read, as the hub writes none: {some(intake.foreign)}"
             findings.append(finding_of("notice", "foreign_files", detail))
