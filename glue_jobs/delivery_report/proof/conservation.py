@@ -56,7 +56,7 @@ def with_standing(
         grace: How late a record may be before its delivery counts as missing.
         settled_by_hand: Whether a person has settled a delivery; what is missing then counts as held.
         sighted: How the messages table has those that are overdue, see :class:`.sightings.Sightings`, and which pulled
-            messages are in no table, see :class:`.pulled_ends.LostEnds`; None if nothing was looked up.
+            messages are in no table, see :func:`.pulled_ends.lost_ends`; None if nothing was looked up.
     """
     if sighted is None:
         deliveries = deliveries.withColumn("sighted", F.lit(None).cast("string"))

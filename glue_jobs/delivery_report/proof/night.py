@@ -52,7 +52,7 @@ from .deliveries import KEPT_DELIVERY, repeated, suspicious
 from .findings import FINDING
 from .ledger import Comparison, compared
 from .lives import UNSETTLED, Lives, rebuilt
-from .pulled_ends import LostEnds, lost_ends
+from .pulled_ends import lost_ends
 from .pulses import gaps, recorded_pulses
 from .sightings import Sightings, look_up
 
@@ -255,7 +255,8 @@ class _Run:
             ends = self._ends(lives, comparison)
         looked_up = [each for each in (seen, ends) if each]
         sighted = reduce(DataFrame.unionByName, (each.rows for each in looked_up)) if looked_up else None
-        findings = [each.findings for each in (*looked_up, *([comparison] if comparison else []))]
+        findings = [each.findings for each in looked_up]
+        findings += [comparison.findings] if comparison else []
         return _InTables(sighted=sighted, findings=findings, comparison=comparison)
 
     def _seen(self, lives: Lives) -> Sightings | None:
@@ -290,7 +291,7 @@ class _Run:
             until=self.until,
         )
 
-    def _ends(self, lives: Lives, comparison: Comparison | None) -> LostEnds | None:
+    def _ends(self, lives: Lives, comparison: Comparison | None) -> Sightings | None:
         """Which pulled messages have left their table without a record; None if there is nothing to compare."""
         arguments = self.arguments
         if comparison is None or comparison.held is None or "lines" not in arguments.tables:

@@ -6,7 +6,6 @@ when one night looked, and has no record by the next, is lost. So each night kee
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -18,7 +17,7 @@ from ..storage.layout import Layout
 from ..storage.schema import SETTLED, struct
 from .deliveries import IDENTITY
 from .findings import found
-from .sightings import Sight
+from .sightings import Sight, Sightings
 
 GONE: Final = struct("string " + " ".join(IDENTITY), "timestamp hour gone_since")
 """A pulled message that is open by its records and in no table; ``gone_since``: when a night first saw that."""
@@ -26,19 +25,6 @@ GONE: Final = struct("string " + " ".join(IDENTITY), "timestamp hour gone_since"
 
 KEPT: Final = timedelta(days=7)
 """For how long it is kept what a night found gone; only the newest is used."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostEnds:
-    """Messages that have left their table without a record.
-
-    Attributes:
-        rows: How they were seen, as :class:`.sightings.Sightings` has them.
-        findings: ``record_missing``.
-    """
-
-    rows: DataFrame
-    findings: DataFrame
 
 
 def lost_ends(
@@ -52,7 +38,7 @@ def lost_ends(
     as_of: datetime,
     now: datetime,
     grace: timedelta,
-) -> LostEnds:
+) -> Sightings:
     """Compare the ends of pulled messages with the table.
 
     Args:
@@ -93,4 +79,4 @@ def lost_ends(
     detail = F.format_string(
         "the table has not had it since %s at the latest, and no record tells of its end", since_when
     )
-    return LostEnds(rows=rows, findings=found(lost, "breach", "record_missing", detail))
+    return Sightings(rows=rows, findings=found(lost, "breach", "record_missing", detail))
