@@ -19,6 +19,8 @@ KEY = "demonstration-endpoint-key-0123456789"
 """What the hub shows to both of them."""
 POLL_DELAY_S = 2
 SERVICES = {"mailer": "order_confirmation", "warehouse": "ship"}
+CHILDREN = ["email:sent", "shipment:confirm"]
+"""What their answers lead to."""
 
 
 class Shop:
