@@ -42,7 +42,7 @@ FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/
 PYTEST := $(PYTHON) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help docker check style simulate examples run up down clean status project report-upload logs rights test test-all test-unit test-unit-1 test-unit-2 test-paths test-long test-simulation test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
+.PHONY: help docker check style simulate examples run up down clean status project report-upload logs rights test test-all test-unit test-unit-1 test-unit-2 test-paths test-long test-local test-simulation test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -96,7 +96,7 @@ QUICK := style test-unit-1 test-unit-2 test-paths
 $(addprefix part-,$(QUICK)): part-environment
 part-test-paths: $(addprefix part-,$(addsuffix -environment,emulator report sam browser svix))
 parts-quick: $(addprefix part-,$(QUICK))
-parts-rest: $(addprefix part-,test-report test-stack test-long test-simulation test-sam test-browser lint-report)
+parts-rest: $(addprefix part-,test-report test-stack test-long test-simulation test-local test-sam test-browser lint-report)
 
 test: export LANES_BEGAN := $(shell date +%s)
 test: python ## style, types, every rule's test, and one path of each kind for real: minutes
@@ -107,7 +107,7 @@ test: python ## style, types, every rule's test, and one path of each kind for r
 test-all: export LANES_BEGAN := $(shell date +%s)
 test-all: ## make test, then everything that it leaves out, also if something of it failed
 	@$(MAKE) --no-print-directory test; quick=$$?; \
-		$(call SOME,5) parts-rest; rest=$$?; cat build/lanes.txt; exit $$((quick || rest))
+		$(call SOME,6) parts-rest; rest=$$?; cat build/lanes.txt; exit $$((quick || rest))
 
 test-unit: environment ## tests that need no running stack and no patience
 	@$(MAKE) --no-print-directory -k -j 2 -Otarget test-unit-1 test-unit-2
@@ -121,8 +121,11 @@ test-unit-2: environment
 test-paths: environments report-environment sam-environment browser-environment svix-environment ## one path of each kind for real
 	@$(WITH_PLAYWRIGHT) $(PYTHON) -m pytest -q --durations 10 $(IN_TWO) tests/paths
 
-test-long: environments ## stores and functions against stand-ins of AWS, every value, every call that can fail, the local runner
-	@nice -n 5 $(PYTEST) --durations 10 tests/contract tests/exhaustive tests/functions tests/local tests/operating
+test-long: environments ## stores and functions against stand-ins of AWS, every value, every call that can fail
+	@nice -n 5 $(PYTEST) --durations 10 tests/contract tests/exhaustive tests/functions
+
+test-local: environments ## tests of the local runner and of operators' commands
+	@nice -n 5 $(PYTEST) --durations 10 tests/local tests/operating
 
 test-simulation: environments ## tests of the simulator, and the hub in it
 	@nice -n 5 $(PYTEST) --durations 10 tests/simulation

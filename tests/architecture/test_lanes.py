@@ -11,6 +11,7 @@ COMMANDS = (
     "test-unit",
     "test-paths",
     "test-long",
+    "test-local",
     "test-simulation",
     "test-stack",
     "test-sam",
