@@ -32,3 +32,14 @@ def test_only_one_of_two_who_look_writes(alert_level_store: AlertLevelStore) -> 
     alert_level_store.save(replace(stored, levels={"a": AlertLevel(reached=2, at=NOW)}))
     with pytest.raises(Conflict):
         alert_level_store.save(replace(stored, levels={"a": AlertLevel(reached=3, at=NOW)}))
+
+
+def test_only_one_of_two_who_see_the_same_in_the_same_millisecond_writes(alert_level_store: AlertLevelStore) -> None:
+    seen = replace(alert_level_store.levels(PROJECT, "1"), levels={"a": AlertLevel(reached=1, at=NOW)})
+    alert_level_store.save(seen)
+    with pytest.raises(Conflict):
+        alert_level_store.save(seen)
+    again = alert_level_store.levels(PROJECT, "1")
+    alert_level_store.save(again)
+    with pytest.raises(Conflict):
+        alert_level_store.save(again)

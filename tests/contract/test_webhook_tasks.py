@@ -267,6 +267,9 @@ def test_a_consumer_is_changed_by_one_at_a_time(consumer_store: ConsumerStore) -
     assert store.consumer(endpoint, "c") == leased
     with pytest.raises(Conflict):
         store.put_consumer(endpoint, "c", first.moved("9"))
+    with pytest.raises(Conflict):
+        # (who asks in the same millisecond would be given the same)
+        store.put_consumer(endpoint, "c", first.leased(("2", "3"), NOW))
     assert store.consumer(endpoint, "c") == leased
     assert store.consumer(endpoint, "d") is None
     assert store.consumer(replace(endpoint, project=OTHER_PROJECT), "c") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -88,7 +89,12 @@ class Table:
             self._client.put_item(TableName=self._name, Item=item, **condition)
 
     def put_version(
-        self, item: Item, *, read: Callable[[Item], object] = lambda item: item, same: Sequence[str] = ()
+        self,
+        item: Item,
+        *,
+        read: Callable[[Item], object] = lambda item: item,
+        same: Sequence[str] = (),
+        alone: bool = False,
     ) -> None:
         """Write an item whose ``version`` is one higher than the stored one's, or 1 when there is none.
 
@@ -98,11 +104,15 @@ class Table:
             item: The item, with its ``version``.
             read: Decodes an item; items that decode to the same value are the same.
             same: Attributes in which the stored item must equal this one.
+            alone: Whether only one of several that write the same value at the same moment has written it, as what
+                follows is for one alone. The attribute ``writer`` tells them apart.
 
         Raises:
             Conflict: The stored one has another version.
         """
         version = int(item["version"]["N"])
+        if alone:
+            item = item | {"writer": text(secrets.token_hex(8))}
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
         if version > 1:
             values = {f":{name}": item[name] for name in same}
@@ -114,7 +124,8 @@ class Table:
         try:
             self.put(item, **condition)
         except ConditionRefused as refused:
-            if not refused.stored or read(refused.stored) != read(item):
+            stored = refused.stored
+            if not stored or stored.get("writer") != item.get("writer") or read(stored) != read(item):
                 raise Conflict(f"{item['sk']['S']} has another version than {version - 1}") from refused
 
     def update(self, key: Item, **update: Any) -> Item:

@@ -26,7 +26,8 @@ class DynamoDBAlertLevels(TableStore):
     def save(self, levels: AlertLevels) -> None:
         item = encode(levels) | {"ttl": number(self._clock.now() // 1000 + _KEPT_S)}
         try:
-            self._table.put_version(item | {"version": number(levels.version + 1)}, read=decode)
+            # (who has written it speaks)
+            self._table.put_version(item | {"version": number(levels.version + 1)}, read=decode, alone=True)
         except Conflict as conflict:
             raise Conflict(f"alerts of {levels.pull_uid} were looked at meanwhile") from conflict
 

@@ -27,7 +27,8 @@ class DynamoDBConsumers(TableStore):
 
     def put_consumer(self, endpoint: Endpoint, name: str, consumer: PollingConsumer) -> PollingConsumer:
         raised = replace(consumer, version=consumer.version + 1)
-        self._table.put_version(_key(endpoint, name) | encode_consumer(raised), read=decode_consumer)
+        # (who has written it is given the messages)
+        self._table.put_version(_key(endpoint, name) | encode_consumer(raised), read=decode_consumer, alone=True)
         return raised
 
 
