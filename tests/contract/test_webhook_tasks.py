@@ -287,6 +287,9 @@ def test_where_a_sink_is_is_changed_by_one_at_a_time(reader_store: Readers) -> N
     assert (begun.planned, begun.version) == ("2", 2)
     with pytest.raises(Conflict):
         store.put_reader(sink, first.failed("no", NOW))
+    with pytest.raises(Conflict):
+        # (who begins in the same millisecond would write the same batch)
+        store.put_reader(sink, first.begun("2", NOW))
     assert store.reader(sink) == begun
     assert store.reader(replace(sink, project=OTHER_PROJECT)) is None
 

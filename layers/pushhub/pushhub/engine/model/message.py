@@ -18,8 +18,8 @@ MAX_HOPS = 10
 """How many queues a message may pass through before it is treated as a loop."""
 
 HOPS_HEADER = "Pushhub-Hops"
-"""Sent with what is passed on: how many queues, sources and applications the message has passed, including the next
-one.
+"""Sent with what is passed on: how many queues, sources, applications and stores the message has passed, including the
+next one.
 """
 _HOPS_DIGITS = 9
 

@@ -27,7 +27,8 @@ class DynamoDBReaders(TableStore):
 
     def put_reader(self, sink: Endpoint, reader: Reader) -> Reader:
         raised = replace(reader, version=reader.version + 1)
-        self._table.put_version(_key(sink) | encode_reader(raised), read=decode_reader)
+        # (who has written it writes the batch)
+        self._table.put_version(_key(sink) | encode_reader(raised), read=decode_reader, alone=True)
         return raised
 
 
