@@ -40,6 +40,8 @@ UNIT_2 := $(addprefix tests/,$(SECOND))
 # Rules, shapes and descriptions: what a slip breaks first, in seconds.
 FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/notifications/wire tests/template tests/web/test_callers.py
 PYTEST := $(PYTHON) -m pytest -q
+# Tests by the machine's clock: what fails of them runs once more, and is named.
+TWICE := $(SYSTEM_PYTHON) .ci/twice.py
 
 .DEFAULT_GOAL := help
 .PHONY: help docker check style simulate examples run up down clean status project report-upload logs rights test test-all test-unit test-unit-1 test-unit-2 test-paths test-long test-local test-simulation test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
@@ -96,18 +98,22 @@ QUICK := style test-unit-1 test-unit-2 test-paths
 $(addprefix part-,$(QUICK)): part-environment
 part-test-paths: $(addprefix part-,$(addsuffix -environment,emulator report sam browser svix))
 parts-quick: $(addprefix part-,$(QUICK))
-parts-rest: $(addprefix part-,test-report test-stack test-long test-simulation test-local test-sam test-browser lint-report)
+# Two that go by the machine's clock at a time; beside them, and only where they leave the machine idle, what only computes.
+parts-timed: $(addprefix part-,test-stack test-sam test-browser test-local)
+parts-untimed: $(addprefix part-,test-report test-simulation test-long lint-report)
 
 test: export LANES_BEGAN := $(shell date +%s)
 test: python ## style, types, every rule's test, and one path of each kind for real: minutes
-	@mkdir -p build && rm -rf build/lanes.txt build/rights
+	@mkdir -p build && rm -rf build/lanes.txt build/unsteady.txt build/rights
 	@$(call SOME,4) parts-quick; passed=$$?; cat build/lanes.txt; \
 		echo "pushhub: left to make test-all: $(addprefix tests/,$(LONG))"; exit $$passed
 
 test-all: export LANES_BEGAN := $(shell date +%s)
 test-all: ## make test, then everything that it leaves out, also if something of it failed
 	@$(MAKE) --no-print-directory test; quick=$$?; \
-		$(call SOME,6) parts-rest; rest=$$?; cat build/lanes.txt; exit $$((quick || rest))
+		nice -n 19 $(call SOME,2) parts-untimed & beside=$$!; trap "kill $$beside; exit 130" INT TERM; \
+		$(call SOME,2) parts-timed; timed=$$?; wait $$beside; untimed=$$?; \
+		cat build/lanes.txt; cat build/unsteady.txt 2>/dev/null; exit $$((quick || timed || untimed))
 
 test-unit: environment ## tests that need no running stack and no patience
 	@$(MAKE) --no-print-directory -k -j 2 -Otarget test-unit-1 test-unit-2
@@ -119,25 +125,25 @@ test-unit-2: environment
 	@$(PYTEST) --durations 10 $(UNIT_2)
 
 test-paths: environments report-environment sam-environment browser-environment svix-environment ## one path of each kind for real
-	@$(WITH_PLAYWRIGHT) $(PYTHON) -m pytest -q --durations 10 $(IN_TWO) tests/paths
+	@$(WITH_PLAYWRIGHT) $(TWICE) $@ $(PYTEST) --durations 10 $(IN_TWO) tests/paths
 
 test-long: environments ## stores and functions against stand-ins of AWS, every value, every call that can fail
-	@nice -n 5 $(PYTEST) --durations 10 tests/contract tests/exhaustive tests/functions
+	@$(PYTEST) --durations 10 tests/contract tests/exhaustive tests/functions
 
 test-local: environments ## tests of the local runner and of operators' commands
-	@nice -n 5 $(PYTEST) --durations 10 tests/local tests/operating
+	@$(TWICE) $@ $(PYTEST) --durations 10 tests/local tests/operating
 
 test-simulation: environments ## tests of the simulator, and the hub in it
-	@nice -n 5 $(PYTEST) --durations 10 tests/simulation
+	@$(PYTEST) --durations 10 tests/simulation
 
 test-stack: environments report-environment ## tests on a running stack
-	@$(PYTHON) -m pytest -q --durations 15 $(IN_TWO) tests/stack
+	@$(TWICE) $@ $(PYTEST) --durations 15 $(IN_TWO) tests/stack
 
 test-sam: environments report-environment sam-environment ## tests of sam build and deploy
-	@$(PYTHON) -m pytest -q tests/sam
+	@$(TWICE) $@ $(PYTEST) tests/sam
 
 test-browser: environments browser-environment ## tests of the console in Debian's chromium
-	@if command -v chromium >/dev/null; then $(WITH_PLAYWRIGHT) $(PYTHON) -m pytest -q tests/browser; \
+	@if command -v chromium >/dev/null; then $(WITH_PLAYWRIGHT) $(TWICE) $@ $(PYTEST) tests/browser; \
 	else echo "pushhub: tests/browser left out, as there is no chromium here: install the package chromium to have them"; fi
 
 .PHONY: audit

@@ -175,7 +175,8 @@ def check_45_a_consumer_sets_up_a_polling_endpoint_and_reads_it(stage: Stage) ->
         found = again.receive("worker").data
         if found:
             again.commit("worker", found[-1].offset)
-        read.extend(each.id for each in found)
+        # One that was stored more than two seconds after it was accepted has two places, and is read at both.
+        read.extend(each.id for each in found if each.id not in read)
         return len(read) >= len(posted) or None
 
     until(rest, "the rest of what was posted")
