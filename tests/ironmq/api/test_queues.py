@@ -8,6 +8,10 @@ from urllib.parse import quote
 import pytest
 from tests.engine.world import PROJECT
 from tests.ironmq.api.hub import Hub
+from tests.web.known_good import QUEUE
+
+from pushhub.base.fields import settings_of
+from pushhub.engine.model.queue import Queue
 
 URL = "https://a.example/in"
 SUBSCRIBERS = [{"name": "s", "url": URL}]
@@ -373,6 +377,21 @@ def test_names_that_no_queue_can_have(hub: Hub, encoded: str) -> None:
 def test_a_name_with_a_slash_matches_no_route(hub: Hub) -> None:
     result = hub.call("PUT", "/queues/a%2Fb", {})
     assert (result.status, result.msg) == (404, "Not found")
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in settings_of(Queue)])
+def test_a_setting_of_a_queue_is_stored_shown_and_left_alone_by_other_changes(hub: Hub, name: str) -> None:
+    # Given a queue that has the setting since it was made, and one that got it later
+    wanted = {name: QUEUE[name]}
+    hub.call("PUT", "/queues/made", {"queue": wanted})
+    hub.call("PUT", "/queues/changed", {})
+    hub.call("PATCH", "/queues/changed", {"queue": wanted})
+    for queue in ("made", "changed"):
+        # When another change follows, and one to null
+        hub.call("PATCH", f"/queues/{queue}", {"queue": {"search_fields": ["order"]}})
+        hub.call("PATCH", f"/queues/{queue}", {"queue": {name: None}})
+        # Then it has it
+        assert hub.info(queue)[name] == QUEUE[name]
 
 
 def test_a_push_queue_is_eager_from_when_its_owner_says_so_until_they_say_otherwise(hub: Hub) -> None:

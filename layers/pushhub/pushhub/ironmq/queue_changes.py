@@ -76,10 +76,8 @@ def _converted(queue: Queue, settings: QueueSettings, admit: Admit, now: int) ->
 
 
 def _with_settings(queue: Queue, settings: QueueSettings, admit: Admit) -> Queue:
-    return replace(
+    return settings.own.applied(
         queue,
-        message_timeout=settings.message_timeout or queue.message_timeout,
-        message_expiration=settings.message_expiration or queue.message_expiration,
         push=_push(queue, settings.push, admit),
         dead_letter=_dead_letter(queue, settings.dead_letter),
         alerts=_alerts(queue, settings.alerts),

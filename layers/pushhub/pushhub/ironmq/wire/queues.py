@@ -41,8 +41,7 @@ class QueueSettings:
     """The settings in a create or update request; None for those that are missing.
 
     Attributes:
-        message_timeout: Default reservation in seconds.
-        message_expiration: Lifetime of a message in seconds.
+        own: Those that stand on the fields of the queue itself.
         push: Push settings; an empty list of subscribers is refused later.
         alerts: The complete new list of alerts.
         convert: Whether a pull queue becomes a push queue.
@@ -50,9 +49,8 @@ class QueueSettings:
         sender: Whose webhooks it is to take.
     """
 
+    own: Given[Queue]
     type: QueueType | None = None
-    message_timeout: int | None = None
-    message_expiration: int | None = None
     push: Given[PushSettings] | None = None
     dead_letter: Given[DeadLetter] | None = None
     alerts: tuple[Alert, ...] | None = None
@@ -79,11 +77,10 @@ class QueueListQuery:
 def parse_queue(fields: Fields) -> QueueSettings:
     """Read a create or update request. ``name``, ``size`` and other fields of queue info are ignored."""
     queue = section(fields, "queue") or {}
-    alerts, kind, times = listed(queue, "alerts"), _type(queue), read(Queue, queue)
+    alerts, kind = listed(queue, "alerts"), _type(queue)
     return QueueSettings(
+        own=read(Queue, queue),
         type=kind,
-        message_timeout=times.message_timeout,
-        message_expiration=times.message_expiration,
         push=_push(section(queue, "push")),
         dead_letter=_dead_letter(section(queue, "dead_letter")),
         alerts=None if alerts is None else parse_alerts(alerts),
