@@ -26,7 +26,7 @@ class Oven:
         default=180, metadata=field_metadata(Setting(means="Degrees.", least=50, most=250, left_out="180 else."))
     )
     turns: int = field(default=1, metadata=field_metadata(Setting(means="Turns.", zero=True, hidden=True)))
-    name: str = field(default="", metadata=field_metadata(Setting(means="Its name.", shown="")))
+    name: str = field(default="", metadata=field_metadata(Setting(means="Its name.", most=5, shown="")))
     fan: bool = field(default=False, metadata=field_metadata(Setting(means="Whether air moves.", hidden=True)))
     serial: int = 7
 
@@ -54,6 +54,7 @@ def test_zero_is_not_given_unless_it_is_a_number_like_others() -> None:
         ({"heat": 251}, "heat must be from 50 to 250"),
         ({"heat": True}, "heat must be a whole number"),
         ({"name": 1}, "name must be a string"),
+        ({"name": "grüßen"}, "name must have 0 to 5 characters"),
         ({"fan": 1}, "fan must be true or false"),
     ],
 )
@@ -71,7 +72,7 @@ def test_requests_and_answers_are_described() -> None:
     assert settings_wanted(Oven) == {
         "heat": {"type": "integer", "description": "Degrees. 180 else.", "minimum": 50, "maximum": 250},
         "turns": {"type": "integer", "description": "Turns."},
-        "name": {"type": "string", "description": "Its name."},
+        "name": {"type": "string", "description": "Its name.", "maxLength": 5},
         "fan": {"type": "boolean", "description": "Whether air moves."},
     }
     described = settings_shown(Oven)
@@ -100,7 +101,9 @@ def test_the_page_of_the_protocol_has_every_setting_with_its_default_and_bounds(
         if annotation not in {"int", "str", "bool"}:
             continue
         value = {"": "none", False: "`false`", MISSING: ""}.get(default) if annotation != "int" else f"{default:,}"
-        bounds = "" if setting.most is None else f"{setting.least}..{setting.most:,}: "
+        bounds = "" if setting.most is None else f"{setting.least or 0}..{setting.most:,}: "
+        if annotation == "str":
+            bounds = bounds.replace(":", " characters:")
         means = setting.means.split(". ")[0].rstrip(".")
         row = f"| `{prefix}{name}` | {value} | {bounds}{means}".replace("|  |", "| |")
         assert any(line.startswith(row) for line in page), f"docs/ironmq.md has no row {row} ..."

@@ -23,7 +23,7 @@ class Oven:
     """Settings of each kind."""
 
     name: str = field(metadata=field_metadata(Setting(means="", least=1)))
-    colour: str = field(default="", metadata=field_metadata(Setting(means="Its colour.")))
+    colour: str = field(default="", metadata=field_metadata(Setting(means="Its colour.", most=9)))
     most_heat: int | None = field(
         default=None,
         metadata=field_metadata(Setting(means="Degrees.", least=50, most=250, wire=("mostHeat", "heatLimit"))),
@@ -65,6 +65,7 @@ def test_a_change_has_only_what_was_sent_under_any_of_its_names() -> None:
         ({}, "name", "A string is required"),
         ({"name": ""}, "name", "The string must have 1 to 65536 characters"),
         ({"name": "a", "colour": None}, "colour", "A string is required"),
+        ({"name": "a", "colour": "ultramarin"}, "colour", "The string must have 0 to 9 characters"),
         ({"name": "a", "heatLimit": 49}, "heatLimit", "The number must be from 50 to 250"),
         ({"name": "a", "turns": True}, "turns", "A whole number is required"),
         ({"name": "a", "fan": None}, "fan", "True or false is required"),
@@ -85,7 +86,7 @@ def test_requests_and_answers_are_described() -> None:
     heat = {"type": ["integer", "null"], "description": "Degrees.", "minimum": 50, "maximum": 250}
     assert settings_wanted(Oven) == {
         "name": {"type": "string", "minLength": 1},
-        "colour": {"type": "string", "description": "Its colour."},
+        "colour": {"type": "string", "description": "Its colour.", "maxLength": 9},
         "mostHeat": heat,
         "heatLimit": {**heat, "description": "The old name of mostHeat."},
         "turns": {"type": "integer", "description": "Turns.", "minimum": 1, "maximum": 3},

@@ -22,7 +22,7 @@ class Setting:
     Attributes:
         means: Its meaning, in a sentence or more.
         least: The smallest number it may be, or the fewest characters.
-        most: The greatest number.
+        most: The greatest number, or the most characters.
         zero: Whether zero is a number like others; else it stands for "not given", as clients of IronMQ send it.
         left_out: What a new object has without it, for the description of a request; empty if ``means`` says it.
         shown: Its meaning in an answer, if that is another; empty for none.

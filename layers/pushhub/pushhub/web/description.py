@@ -206,8 +206,9 @@ def setting_schema(annotation: str, setting: Setting, means: str) -> Schema:
         return nullable(setting_schema(annotation.removesuffix(" | None"), setting, means))
     if annotation == "int":
         return whole(means, setting.least, setting.most)
-    if setting.least is not None:
-        return text(means, minLength=setting.least)
+    if annotation == "str":
+        bounds = {"minLength": setting.least, "maxLength": setting.most}
+        return text(means, **{name: each for name, each in bounds.items() if each is not None})
     return _PLAIN[annotation](means)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from pushhub.base.errors import Invalid
 from pushhub.base.fields import Setting, settings_of
 from pushhub.web.json import Fields, boolean, integer, text
 
@@ -70,9 +71,17 @@ def _integer(fields: Fields, name: str, setting: Setting) -> int | None:
     )
 
 
+def _text(fields: Fields, name: str, setting: Setting) -> str | None:
+    given = text(fields, name)
+    least, most = setting.least or 0, UNBOUNDED if setting.most is None else setting.most
+    if given is not None and not least <= len(given) <= most:
+        raise Invalid(f"{name} must have {least} to {most} characters")
+    return given
+
+
 _READERS: Mapping[str, Callable[[Fields, str, Setting], Any]] = {
     "int": _integer,
-    "str": lambda fields, name, _: text(fields, name),
+    "str": _text,
     "bool": lambda fields, name, _: boolean(fields, name),
 }
 

@@ -60,7 +60,8 @@ class SettingsFields:
 
 
 def _text(fields: Fields, name: str, setting: Setting, default: Any) -> str:
-    return fields.text(name, least=setting.least or 0, default=None if default is MISSING else default)
+    bounds = {} if setting.most is None else {"most": setting.most}
+    return fields.text(name, least=setting.least or 0, default=None if default is MISSING else default, **bounds)
 
 
 def _whole(fields: Fields, name: str, setting: Setting, default: Any) -> int | None:
