@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from typing import Any
 
+from glue_jobs.delivery_report.figures.causes import KNOWN
 from glue_jobs.delivery_report.page.rendering import render
 from glue_jobs.delivery_report.page.results import Results
 from glue_jobs.delivery_report.proof.conservation import STANDINGS
@@ -76,7 +77,7 @@ def results(now: str = "2026-11-21T01:30:00", *, looked: bool = True, **rows: Se
         looked: Whether it was asked for anomalies.
     """
     moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
-    sums = dict.fromkeys(("messages", "owed", *STANDINGS, "unexpected", "unbalanced_hours"), 0)
+    sums = dict.fromkeys(("messages", "owed", *STANDINGS, "unexpected", "unbalanced_hours", *KNOWN), 0)
     return Results(
         arguments=Arguments(
             input="file:///in",

@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from glue_jobs.delivery_report.records.intake import expected_records
 from glue_jobs.delivery_report.storage.days import named_files, read_replaced
 from glue_jobs.delivery_report.storage.schema import CURATED
 from pyspark.sql import SparkSession
@@ -167,7 +168,10 @@ def test_one_object_that_is_gone_is_named_until_it_is_back(
     files[1].unlink()
     for _ in range(2):
         gone = [row["detail"] for row in report(spark, tmp_path).findings if row["finding"] == "objects_gone"]
-        assert gone == [f"dt=2026-11-17: read once, no longer there: hour=12/{files[1].name}, of the hours 12"]
+        name, lines = files[1].name, expected_records(files[1].name)
+        assert gone == [
+            f"dt=2026-11-17: read once, no longer there: hour=12/{name}, of the hours 12, with {lines} lines"
+        ]
     files[1].write_bytes(content)
     assert report(spark, tmp_path).findings == []
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 
+from glue_jobs.delivery_report.figures.causes import KNOWN
 from glue_jobs.delivery_report.figures.cells import CELL, failures_by_cause
 from glue_jobs.delivery_report.figures.traffic import without_gaps
 from glue_jobs.delivery_report.page import charts
+from glue_jobs.delivery_report.proof.findings import FINDING
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, LongType, StructField, StructType, TimestampType
 from tests.glue.frames import queried, rows_frame
@@ -139,17 +141,11 @@ def test_why_attempts_failed_is_about_all_of_them(spark: SparkSession) -> None:
     assert found == {"status 503": 4, "Timeout": 5}
 
 
-def verdict_of(*found: tuple[str, str], conserved: bool) -> str:
+def verdict_of(*found: tuple[str, str], conserved: bool, **sums: int) -> str:
     causes = [{**CAUSE, "severity": severity, "finding": finding} for severity, finding in found]
     made = results(causes=causes)
-    made.verdict["conserved"] = conserved
+    made.verdict.update(conserved=conserved, **sums)
     return text_of(made).partition("Today and the last day")[0]
-
-
-CAUSE = {
-    **dict.fromkeys(("project", "queue", "delivery_id", "first_hour", "last_hour")),
-    **{"count": 1, "explained": 0, "detail": "what"},
-}
 
 
 def test_the_verdict_says_when_nobody_knows_how_many_are_lost() -> None:
@@ -157,10 +153,52 @@ def test_the_verdict_says_when_nobody_knows_how_many_are_lost() -> None:
     assert "Every delivery is accounted for. 0 lost" in verdict_of(("notice", "waiting"), conserved=True)
     # When a stream or an object is missing, Then more may be lost than are counted
     for finding in ("pulse_missing", "object_missing", "objects_gone", "not_recorded"):
-        told = verdict_of(("breach", finding), conserved=False)
-        assert "nothing proves the rest: nobody can count what is missing. at least 0 lost" in told
+        told = verdict_of(("breach", finding), conserved=False, missing=11)
+        assert "nothing proves the rest: nobody can count what is missing. at least 11 lost 0 given up" in told
     assert "Not everything is accounted for. 0 lost" in verdict_of(("breach", "overdue"), conserved=False)
     # And when nothing was sent that could show it, Then it does not say that all is well
     told = verdict_of(("notice", "pulse_not_sent"), conserved=True)
     assert "Every delivery is accounted for." not in told
     assert "For a time, nothing proves that these are all. 0 lost" in told
+
+
+def test_where_nobody_can_count_what_is_lost_the_verdict_names_no_number_but_what_follows_from_what_is_known() -> None:
+    # Given a stream of which pulses are missing, and no delivery that is known to be lost
+    told = verdict_of(("breach", "pulse_missing"), conserved=False)
+    # Then it does not say that none is
+    assert "an unknown number lost 0 given up" in told
+    assert "at least" not in told
+    # And what is known of deliveries and messages is said: whose acceptance, or whose every record is missing
+    told = verdict_of(("breach", "objects_gone"), conserved=False, unexpected=26, unrecorded=1_199, lines_gone=7_560)
+    assert "nothing proves the rest: at least 7,560 lines of the records are gone." in told
+    assert "an unknown number lost 26 without an acceptance 1,199 messages without any record 0 given up" in told
+    # And with nothing else missing, only this is
+    told = verdict_of(("breach", "never_accepted"), conserved=False, unexpected=2)
+    assert "Not everything is accounted for. 0 lost 2 without an acceptance 0 given up" in told
+
+
+def test_what_is_known_of_what_is_missing_is_counted(spark: SparkSession) -> None:
+    # Given messages without any record, objects that are gone or missing, and one of which little could be used
+    day = "dt=2026-11-18"
+    told = [
+        ("not_recorded", NOT_RECORDED + "1, 2, 3, 4, 5 and 7 more"),
+        ("not_recorded", NOT_RECORDED + "8, 9"),
+        ("objects_gone", f"{day}: read once, no longer there: hour=10/m-1-1-3.json.gz, of the hours 10, with 3 lines"),
+        ("object_missing", f"{day}/hour=11/: written once, never read, not there: m-2-2-40.json.gz, with 40 lines; x"),
+        ("unusable_records", f"{day}/hour=12/m-3-3-50.json.gz: 7 of 50 records could be used; rejected: 43 no_json"),
+        ("unusable_records", f"{day}/hour=12/m.json.gz: 7 of an unknown number of records could be used"),
+        ("overdue", "was pending, due 2026-11-18, with 9 lines"),
+    ]
+    rows = [{"severity": "breach", "finding": kind, "detail": each} for kind, each in told]
+    # Then messages and lines are counted
+    sums = ", ".join(f"sum({each})::BIGINT AS {name}" for name, each in KNOWN.items())
+    (counted,) = queried(lambda each: f"SELECT {sums} FROM {each}", rows_frame(spark, rows, FINDING))
+    assert counted == {"unrecorded": 14, "lines_gone": 3 + 40 + 43}
+
+
+NOT_RECORDED = "the table holds what no record tells of: "
+
+CAUSE = {
+    **dict.fromkeys(("project", "queue", "delivery_id", "first_hour", "last_hour")),
+    **{"count": 1, "explained": 0, "detail": "what"},
+}

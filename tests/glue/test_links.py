@@ -100,6 +100,21 @@ def test_a_removed_object_of_which_nothing_else_is_left_is_named(spark: SparkSes
             assert gone.name in finding["detail"]
 
 
+def test_an_object_that_was_read_and_then_removed_is_named_once(spark: SparkSession, tmp_path: Path) -> None:
+    # Given objects that a night has read, each of which names the one before
+    objects = []
+    for n in range(3):
+        lives = Lives(posted=n * 10)
+        lives.attempt(lives.post(NOON + n * MINUTE)[0])
+        objects.append((NOON + n * MINUTE, lives.records))
+    files = written(tmp_path, objects)
+    assert proved(spark, asked(tmp_path)).findings == []
+    # When one of them is removed
+    files[1].unlink()
+    # Then it is gone, and nobody says that no night has read it
+    assert [each for each, _ in proved(spark, asked(tmp_path)).named] == ["objects_gone"]
+
+
 def test_the_last_object_of_an_environment_is_named_by_the_next_hour(spark: SparkSession, tmp_path: Path) -> None:
     # Given an environment whose last object, with all there was of a message, is removed
     at = NOON - DAY

@@ -10,7 +10,7 @@ from typing import Final
 from ..proof.conservation import STANDINGS
 from ..storage.driver import Driver
 from .balance import balance, verdicts
-from .causes import by_cause
+from .causes import KNOWN, by_cause
 from .cells import IS_OWN, NAMES, OUTCOMES, WHO, failures_by_cause, hourly, outcomes, poll_waits, summed, usual_cause
 from .cost import bill, by_item, by_project
 from .retries import by_attempt, recovery_times
@@ -155,7 +155,7 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
         "findings": Table(
             "SELECT * FROM findings",
             "message_id IS NOT NULL, severity, finding, project NULLS FIRST, message_id, delivery_id, detail",
-            {"breaches": "(severity = 'breach')::BIGINT"},
+            {"breaches": "(severity = 'breach')::BIGINT", **KNOWN},
         ),
     }
 

@@ -119,7 +119,8 @@ def _part(title: str, make: Callable[[], str]) -> str:
 def _verdict(results: Results) -> str:
     """Whether everything is accounted for, which is not whether it arrived: so the numbers of both stand beside it.
 
-    Where records are missing, nobody knows of how many deliveries; and where nothing proves that none are, it is said.
+    Where records are missing, nobody knows of how many deliveries: then what is known of them is counted, and what is
+    not is said. Where nothing proves that none are missing, that is said, too.
     """
     verdict = results.verdict
     conserved = verdict["conserved"]
@@ -131,24 +132,38 @@ def _verdict(results: Results) -> str:
     uncounted = any(("breach", each) in found for each in UNCOUNTED)
     if uncounted:
         headline = "Not everything is accounted for, and nothing proves the rest: nobody can count what is missing."
-    lost = "at least " if uncounted else ""
-    counts = {
-        "lost": verdict["missing"],
-        "given up": verdict["exhausted"] + verdict["expired"],
-        "cancelled": verdict["cancelled"],
-        "waiting": sum(verdict[each] for each in WAITING),
-        "delivered": _won(verdict),
+        if verdict["lines_gone"]:
+            of_records = f"at least {verdict['lines_gone']:,} lines of the records are gone"
+            headline = f"Not everything is accounted for, and nothing proves the rest: {of_records}."
+    missing = verdict["missing"]
+    lost = f"at least {missing:,}" if missing else "an unknown number"
+    without = {
+        "without an acceptance": verdict["unexpected"],
+        "messages without any record": verdict["unrecorded"],
     }
-    shown = " ".join(
-        f'<span><b class="{"breach" if count and name in ("lost", "given up") else ""}">'
-        f"{lost if name == 'lost' else ''}{count:,}</b> {name}</span>"
-        for name, count in counts.items()
-    )
+    given_up = verdict["exhausted"] + verdict["expired"]
+    counts = [
+        _counted("lost", missing, lost if uncounted else "", wrong=missing > 0 or uncounted),
+        *(_counted(name, count, wrong=True) for name, count in without.items() if count),
+        _counted("given up", given_up, wrong=given_up > 0),
+        _counted("cancelled", verdict["cancelled"]),
+        _counted("waiting", sum(verdict[each] for each in WAITING)),
+        _counted("delivered", _won(verdict)),
+    ]
     kind = "" if not conserved else ' class="notice"' if unproved else ' class="ok"'
     return (
         f'<div class="verdict{"" if conserved else " broken"}"><b{kind}>{headline}</b>'
-        f'<p class="counts">{shown}</p>{escape(_after_colon(verdict["sentence"]))}</div>'
+        f'<p class="counts">{" ".join(counts)}</p>{escape(_after_colon(verdict["sentence"]))}</div>'
     )
+
+
+def _counted(name: str, count: int, instead: str = "", *, wrong: bool = False) -> str:
+    """A number of the headline.
+
+    Args:
+        instead: What is said where nobody knows it.
+    """
+    return f'<span><b class="{"breach" if wrong else ""}">{instead or f"{count:,}"}</b> {name}</span>'
 
 
 def _after_colon(sentence: str) -> str:
@@ -240,7 +255,7 @@ def _cause(row: Row) -> str:
     detail = as_html(f"{row['delivery_id']}: {row['detail']}" if row["delivery_id"] else row["detail"], 400)
     if not row["explained"]:
         return detail
-    return f"{detail}; <b>{row['explained']:,} findings follow from it</b>"
+    return f"{detail}; <b>{row['explained']:,} findings may follow from it</b>"
 
 
 def _undelivered(results: Results) -> str:

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..records.compaction import DayIntake
+from ..records.intake import expected_records
 from ..records.links import Missing
 from ..storage.schema import SETTLED
 from .deliveries import IDENTITY, delivery_events
@@ -251,7 +252,7 @@ def object_findings(intakes: Iterable[DayIntake]) -> list[dict[str, Any]]:
         if intake.gone:
             hours = sorted({each.removeprefix("hour=")[:2] for each in intake.gone if each.startswith("hour=")})
             of_hours = f", of the hours {', '.join(hours)}" if hours else ""
-            detail = f"{day}: read once, no longer there: {some(intake.gone)}{of_hours}"
+            detail = f"{day}: read once, no longer there: {some(intake.gone)}{of_hours}{_with_lines(intake.gone)}"
             findings.append(finding_of("breach", "objects_gone", detail))
         if intake.foreign:
             detail = f"{day}: not read, as the hub writes none: {some(intake.foreign)}"
@@ -304,12 +305,18 @@ def link_findings(missing: Iterable[Missing]) -> list[dict[str, Any]]:
         finding_of(
             "breach",
             "object_missing",
-            f"{each.hour:dt=%Y-%m-%d/hour=%H}/: written once, never read, not there: {some(each.names)}; "
-            f"{each.named_by} names {each.names[0]}",
+            f"{each.hour:dt=%Y-%m-%d/hour=%H}/: written once, never read, not there: {some(each.names)}"
+            f"{_with_lines(each.names)}; {each.named_by} names {each.names[0]}",
             each.hour,
         )
         for each in missing
     ]
+
+
+def _with_lines(objects: Iterable[str]) -> str:
+    """How many lines some objects held, as far as their names say it."""
+    lines = sum(filter(None, map(expected_records, objects)))
+    return f", with {lines} line{'s' if lines > 1 else ''}" if lines else ""
 
 
 def without_settled(findings: DataFrame, settled_by_hand: Column) -> DataFrame:

@@ -57,7 +57,7 @@ class DayIntake(Manifest):
 
     Attributes:
         day: The day.
-        links: Of its manifest's those that are not there.
+        links: Of its manifest's those that are not there and have never been read.
         stale: Whether its objects have to be parsed.
         spoiled: Whether what was kept of the day was no longer what an earlier run had written.
         unchanged: Whether it is as an earlier run has left it.
@@ -121,8 +121,9 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         for each in read.values():
             _replace_day(layout, each.day, parsed.files[each.day], each, erased=each.erased)
         looked = [read.get(each.day, each) for each in looked]
-    there = {f"dt={each.day}/{_below_day(each.day, name)}" for each in looked for name in each.raw}
-    return [replace(each, links={name: by for name, by in each.links.items() if name not in there}) for each in looked]
+    # What was read once and is gone is known by its day.
+    known = {f"dt={each.day}/{_below_day(each.day, name)}" for each in looked for name in each.raw.keys() | each.gone}
+    return [replace(each, links={name: by for name, by in each.links.items() if name not in known}) for each in looked]
 
 
 def read_records(spark: SparkSession, layout: Layout, date_from: date, date_to: date | None = None) -> DataFrame:
