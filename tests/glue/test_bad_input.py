@@ -77,25 +77,28 @@ def test_a_day_of_which_nothing_can_be_used(spark: SparkSession, tmp_path: Path)
 def test_files_that_are_not_ours_are_a_notice_and_so_is_nothing_when_they_go(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    # Given a file that somebody has put among the records
+    # Given files that somebody has put among the records, one of them packed as these are
     some_lives().write(tmp_path / "records")
     notes = tmp_path / "records/dt=2026-11-18/hour=12/notes.txt"
     notes.write_text("hello\n")
+    packed = notes.with_name("orders.json.gz")
+    packed.write_bytes(gzip.compress(b"{}\n"))
     # And a day without anything, and stream records that the records function has set aside
     (tmp_path / "records/dt=2026-11-17").mkdir()
     aside = tmp_path / "records/quarantine"
     aside.mkdir()
     for n in range(3):
         (aside / f"messages-{n}.json").write_text("{}")
-    # Then it is named, and breaks nothing; the empty day is no error, and what was set aside is counted
+    # Then they are named, and break nothing; the empty day is no error, and what was set aside is counted
     found = proved(spark, asked(tmp_path, first=date(2026, 11, 16)))
     (row,) = found.findings
     assert [(each.day, each.used) for each in found.intakes] == [(date(2026, 11, 18), 6)]
     assert found.set_aside == 3
     assert (row["severity"], row["finding"]) == ("notice", "foreign_files")
-    assert "hour=12/notes.txt" in row["detail"]
-    # And when it is taken away, nothing is missed
+    assert "hour=12/notes.txt, hour=12/orders.json.gz" in row["detail"]
+    # And when they are taken away, nothing is missed
     notes.unlink()
+    packed.unlink()
     assert proved(spark, asked(tmp_path)).findings == []
 
 

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -43,12 +44,12 @@ TASK_BYTES = 1024 * 1024
 UNLISTED = "all objects (no list of them was kept)"
 """What is gone if not even a manifest says so."""
 
-_OURS = ".json.gz"
-"""How the names of the hub's own objects end."""
+_OURS = "*-[0-9]*-[0-9]*-[0-9]*.json.gz"
+"""The names of the hub's own objects: a table, the first and the last change in it, how many records."""
 
 # What a corrupt object loses is counted against its name. Only raw objects are read so: of what the job has written
 # itself, all must be there.
-_RAW_READER = {"recursiveFileLookup": "true", "ignoreCorruptFiles": "true", "pathGlobFilter": f"*{_OURS}"}
+_RAW_READER = {"recursiveFileLookup": "true", "ignoreCorruptFiles": "true", "pathGlobFilter": _OURS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +185,7 @@ def _replace_day(layout: Layout, day: date, files: Sequence[str], manifest: Mani
 def _look_at(records: str, layout: Layout, day: date) -> DayIntake | None:
     """Compare a day's objects with what is kept of it; None if there are none and were none."""
     there, folder = listed(f"{records}/dt={day}"), f"{layout.records}/dt={day}"
-    raw = {name: stored for name, stored in there.items() if name.endswith(_OURS)}
+    raw = {name: stored for name, stored in there.items() if fnmatchcase(name.rpartition("/")[2], _OURS)}
     foreign = tuple(sorted(there.keys() - raw.keys()))
     before, named = read_manifest(folder), named_files(layout.records, day)
     vouched = {f"{folder}/{name}": stored for name, stored in before.files.items()} if before else {}
