@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from ..storage.files import read_text, remove_file, write_text
+from ..storage.files import create_text, read_text, remove_file
 from .arguments import BadInput
 
 LONGEST: Final = timedelta(hours=5)
@@ -28,18 +28,19 @@ def alone(output: str) -> Iterator[None]:
         BadInput: Another run does.
     """
     place = f"{output}/curated/running.json"
-    other = json.loads(read_text(place) or "null")
-    if isinstance(other, dict) and _lives(other):
-        raise BadInput(
-            f"another run works on {output}: since {other['since']}, process {other['process']} of {other['host']}; "
-            f"wait for its end, or remove {place} if it is dead"
-        )
     mine = {
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
         "process": os.getpid(),
         "host": socket.gethostname(),
     }
-    write_text(place, json.dumps(mine), "application/json")
+    while not create_text(place, json.dumps(mine)):
+        other = json.loads(read_text(place) or "null")
+        if other is not None and _lives(other):
+            raise BadInput(
+                f"another run works on {output}: since {other['since']}, process {other['process']} of "
+                f"{other['host']}; wait for its end, or remove {place} if it is dead"
+            )
+        remove_file(place)
     try:
         yield
     finally:

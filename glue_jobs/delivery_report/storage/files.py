@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,6 +108,31 @@ def write_text(path: str, text: str, content_type: str) -> None:
     unfinished = file.with_name(f".{file.name}.unfinished")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(file)
+
+
+def create_text(path: str, text: str) -> bool:
+    """Write one small file of JSON, completely, if there is none: whether there was none.
+
+    Of two at once on this machine, one writes it; on S3 both may.
+    """
+    scheme, rest = _split(path)
+    if scheme in _S3:
+        # The SDK of Glue knows no condition of a write.
+        if read_text(path) is not None:
+            return False
+        write_text(path, text, "application/json")
+        return True
+    file = Path(rest)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.write_text(text, encoding="utf-8")
+    try:
+        file.hardlink_to(unfinished)
+    except FileExistsError:
+        return False
+    finally:
+        unfinished.unlink()
+    return True
 
 
 def remove_file(path: str) -> None:
