@@ -34,7 +34,6 @@ TABLES = [
     "poll_waits",
     "cost",
     "cost_by_item",
-    "costliest_projects",
     "anomalies",
     "outages",
     "conservation",

@@ -119,7 +119,6 @@ def test_the_bill_is_the_whole_one_however_many_projects_there_are() -> None:
     made = results(
         overall=[fate(messages=700_000)],
         projects=[fate(project="p1", messages=5)],
-        costliest_projects=[{"project": "p2", "usd": 2.0}],
         cost=cut,
         cost_by_item=whole,
     )

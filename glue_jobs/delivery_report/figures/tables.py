@@ -136,7 +136,6 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
         ),
         "cost": Table("SELECT * FROM bill", "project, usd DESC, item"),
         "cost_by_item": Table(by_item("bill"), "usd DESC, item"),
-        "costliest_projects": Table(f"{usd} ORDER BY usd DESC, project LIMIT {RANKED}", "usd DESC, project"),
         "failures_by_cause": Table(failures_by_cause(theirs), "attempts DESC, cause"),
         "anomalies": Table("SELECT * FROM anomalies", f"score DESC, anomaly, {_WHO}, started_at"),
         "conservation": Table(

@@ -103,7 +103,7 @@ def test_a_long_table_says_that_there_is_more() -> None:
 def test_tables_that_tell_of_everybody_are_not_to_be_had() -> None:
     hub = Hub()
     hub.world.ports.reports.tables["overall"] = [{"project": PROJECT, "messages": 1}]
-    for table in ("overall", "verdicts", "costliest_projects", "..", "latest"):
+    for table in ("overall", "verdicts", "slowest", "..", "latest"):
         assert hub.call("GET", f"/report/{table}").status == 404
 
 
