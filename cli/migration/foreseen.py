@@ -19,6 +19,7 @@ from pushhub.engine.model.reach import Reach, Scope
 from pushhub.engine.target import Outcome, PushOrder, TargetOffer, Targets
 from pushhub.ironmq.targets import check_queue_url, check_worker_url
 from pushhub.notifications.wire.url import parse_topic_url
+from pushhub.sinks.kinds import KINDS
 from pushhub.webhooks.api.dialect import MAX_REQUEST_BYTES
 from pushhub.webhooks.applications.connectors import of_fit_size
 from pushhub.webhooks.applications.event_types import check_event_type
@@ -229,10 +230,10 @@ _TARGETS = Targets(
         _offer("ironmq", read=check_queue_url),
         _offer("ironworker", read=check_worker_url),
         _offer("notification2", read=parse_topic_url, signed=False, headers=False),
-        _offer("sqs", "sns", read=parse_sink_url),
-        _offer("events", read=parse_sink_url, signed=False, headers=False),
-        _offer("lambda", read=parse_sink_url),
-        _offer("s3", "kinesis", read=parse_sink_url, signed=False, headers=False),
+        *(
+            _offer(each.scheme, read=parse_sink_url, signed=each.carries_headers, headers=each.carries_headers)
+            for each in KINDS
+        ),
     ]
 )
 """The kinds of subscribers that endpoints may be; of HTTP, the form of the URL is checked where it is read."""

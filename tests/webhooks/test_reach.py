@@ -23,6 +23,7 @@ from pushhub.base.credentials import masked_url
 from pushhub.base.sink_url import AWS_SCHEMES
 from pushhub.engine.model.reach import Reach, Scope
 from pushhub.engine.target import OUT_OF_REACH
+from pushhub.sinks.kinds import KINDS
 from pushhub.web.api import Auth
 from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.model.endpoint import Endpoint
@@ -45,6 +46,9 @@ DESTINATIONS: dict[str, dict[str, Scope]] = {
     **{each: {f"{each}://eu-west-1/111122223333/xyz?role={ROLE}": Scope.PUBLIC} for each in AWS_SCHEMES},
 }
 """Of each kind of subscriber: URLs, and whose their destinations are."""
+
+BARE = frozenset(each.scheme for each in KINDS if not each.carries_headers)
+"""Kinds on AWS whose messages carry neither headers nor a signature."""
 
 URLS = {url: scope for urls in DESTINATIONS.values() for url, scope in urls.items()}
 OUT_OF_A_PORTALS_REACH = frozenset({Scope.PROJECT, Scope.ELSEWHERE})
@@ -154,7 +158,7 @@ def test_a_portal_registers_nothing_that_is_out_of_its_reach(name: str, path: tu
     before = stored(api) if protocol == "webhooks" else None
     # When it presents the token on a route that takes a URL
     body = with_value({**GOOD[name].body, **fields}, path, url)
-    if url.startswith(("events:", "s3:", "kinesis:")):
+    if url.partition(":")[0] in BARE:
         # Such events carry neither headers nor a signature.
         body = {each: value for each, value in body.items() if each not in ("headers", "secret")}
         if {"app", "endpoint"} <= names.keys():
