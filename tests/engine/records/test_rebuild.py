@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.contract.filled import Filler
 from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes.large_bodies import large_body
 
-from pushhub.engine.model.delivery import Delivery, DeliveryState, close
+from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, close
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
@@ -98,6 +99,20 @@ def test_records_go_on_without_a_gap() -> None:
     assert changes[0] == (restored + 1, 1)
     assert [version for version, _ in changes] == list(range(restored + 1, delivery.version + 1))
     assert (delivery.attempts, delivery.last and delivery.last.number) == (2, 2)
+
+
+def test_an_attempt_comes_back_with_every_field_that_its_record_has() -> None:
+    # Given a delivery that waits after an attempt of which everything is known that there may be
+    world, (accepted, _) = lost_while_it_waits(A)
+    [stood] = world.messages.saved
+    seen = replace(Filler(seed=1, fixed={}).record(Attempt), number=1, poll=False, dialect="raw")
+    attempt = record_of_delivery(None, replace(stood, last=seen), world.clock.now())
+    assert attempt is not None
+    # When it is rebuilt
+    rebuild(world, [accepted, json.loads(json.dumps(attempt.as_fields()))])
+    # Then it is as it was, but for what no record says
+    [delivery] = world.messages.all_deliveries()
+    assert delivery.last == replace(seen, span=None, manual=False, answer="")
 
 
 def test_a_body_that_lay_in_the_table_is_lost_and_its_deliveries_say_so() -> None:
