@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pushhub.base.sink_url import AWS_SCHEMES
 from pushhub.base.verdict import Verdict
 from pushhub.base.webhook_senders import GENERIC, MOST_SECRET, SENDERS
 from pushhub.engine.model.delivery import ANSWER_BYTES, MOST_EARLIER, DeliveryState
@@ -100,7 +101,7 @@ _SUBSCRIBER_FIELDS: dict[str, Schema] = {
     "name": text("Its name in a message's statuses.", maxLength=MAX_NAME_BYTES),
     "url": text(
         "`http://`, `https://`, `ironmq:///queue`, `ironmq://project:token@host/queue`, `ironworker://...`, "
-        "`notification2://topic`, or `sqs://`, `sns://`, `events://`, `lambda://`, `s3://`, `kinesis://` with "
+        f"`notification2://topic`, or {', '.join(f'`{each}://`' for each in AWS_SCHEMES)} with "
         "`REGION/ACCOUNT/NAME?role=ARN` (docs/destinations.md). Addresses inside networks need an operator's leave.",
         maxLength=MAX_URL_BYTES,
         examples=["https://shop.example/in"],
