@@ -17,7 +17,7 @@ from pushhub.base.sink_url import parse_sink_url
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.reach import Reach, Scope
 from pushhub.engine.target import Outcome, PushOrder, TargetOffer, Targets
-from pushhub.ironmq.targets import check_queue_url, check_worker_url
+from pushhub.ironmq.pushing.targets import check_queue_url, check_worker_url
 from pushhub.notifications.wire.url import parse_topic_url
 from pushhub.sinks.kinds import KINDS
 from pushhub.webhooks.api.dialect import MAX_REQUEST_BYTES

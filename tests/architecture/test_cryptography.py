@@ -26,7 +26,7 @@ WITH_HMAC = {
     "base/signature_schemes.py": "signatures as owners describe them",
     "base/signing.py": "signatures v1",
     "engine/security/external_ids.py": "external ids that nobody can guess",
-    "ironmq/acknowledge.py": "comparing reservation ids in constant time",
+    "ironmq/pushing/acknowledge.py": "comparing reservation ids in constant time",
     "notifications/wire/frames.py": "ids of acknowledgements",
     "notifications/wire/tokens.py": "the key of each tenant",
     "webhooks/endpoints/endpoints.py": "comparing secrets in constant time",

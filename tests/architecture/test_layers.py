@@ -33,7 +33,7 @@ PROTOCOLS = {
 }
 """Every other package is a protocol: it may import the whole foundation, but no other protocol."""
 
-ROOMED = ("engine", "webhooks")
+ROOMED = ("engine", "ironmq", "webhooks")
 """Packages whose use cases are in rooms."""
 INNER = {
     "model": {"model"},

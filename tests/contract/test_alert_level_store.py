@@ -9,7 +9,7 @@ from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 
 from pushhub.base.errors import Conflict
 from pushhub.ironmq.model.alert_level import AlertLevel, AlertLevels
-from pushhub.ironmq.ports import AlertLevelStore
+from pushhub.ironmq.queues.size_alerts import AlertLevelStore
 
 
 def test_levels_are_those_of_one_generation_of_one_project(alert_level_store: AlertLevelStore) -> None:

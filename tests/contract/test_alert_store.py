@@ -8,8 +8,8 @@ import pytest
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 
 from pushhub.base.errors import Conflict
+from pushhub.ironmq.alerts.ports import AlertStore
 from pushhub.ironmq.model.project_alert import AlertState, Counts, Format, Measure, ProjectAlert, Sample
-from pushhub.ironmq.ports import AlertStore
 
 
 def alert(number: int, project: str = PROJECT) -> ProjectAlert:

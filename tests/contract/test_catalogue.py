@@ -18,7 +18,7 @@ from pushhub.engine.model.catalogue import DAY_MS, LEAST_VALUES, LEFT_OUT, Accep
 from pushhub.engine.records.ports import Catalogue
 from pushhub.engine.store import dynamodb_catalogue
 from pushhub.engine.store.dynamodb_catalogue import DynamoDBCatalogue, decode_seen
-from pushhub.ironmq.search import Search
+from pushhub.ironmq.finding.search import Search
 
 DAY = 20_800
 

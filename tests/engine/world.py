@@ -30,9 +30,9 @@ from pushhub.engine.projects.copies import ChangeNotes
 from pushhub.engine.protocol import OWNERS, Protocol
 from pushhub.engine.store.dynamodb_changes import accepted_message
 from pushhub.engine.waiting.wake import Wake
-from pushhub.ironmq.error_queue import ErrorQueuePost
-from pushhub.ironmq.intake import QueueIntake
-from pushhub.ironmq.post import Post
+from pushhub.ironmq.posting.error_queue import ErrorQueuePost
+from pushhub.ironmq.posting.intake import QueueIntake
+from pushhub.ironmq.posting.post import Post
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.hub import Pushhub
 

@@ -13,7 +13,7 @@ __all__ = ["FakeAlertLevels", "FakeAlerts"]
 
 
 class FakeAlertLevels:
-    """Implements :class:`pushhub.ironmq.ports.AlertLevelStore`."""
+    """Implements :class:`pushhub.ironmq.queues.size_alerts.AlertLevelStore`."""
 
     def __init__(self) -> None:
         self._levels: dict[tuple[str, str], AlertLevels] = {}
@@ -30,7 +30,7 @@ class FakeAlertLevels:
 
 
 class FakeAlerts:
-    """Implements :class:`pushhub.ironmq.ports.AlertStore`.
+    """Implements :class:`pushhub.ironmq.alerts.ports.AlertStore`.
 
     Attributes:
         writes: Number of alerts written.

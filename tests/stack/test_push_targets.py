@@ -1,6 +1,6 @@
 """Subscribers that are queues, through the running hub, side by side.
 
-What others' queues and workers are asked, and whose tokens count: tests/ironmq/test_targets.py.
+What others' queues and workers are asked, and whose tokens count: tests/ironmq/pushing/test_targets.py.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ LAYER = Path(pushhub.__file__).parent
 
 SPLIT = {
     "hub/wire/request.py": "resolves an update_url against its mapping's URL, before the check",
-    "ironmq/targets.py": "the hub's own base URL",
+    "ironmq/pushing/targets.py": "the hub's own base URL",
     "ironmq/wire/push.py": "ironmq: and ironworker:, whose hosts are checked as https:",
     "notifications/wire/url.py": "notification2:, which stays within the hub",
     "runtime/console.py": "an origin that a browser sends, and nothing is sent to",

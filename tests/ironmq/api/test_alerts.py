@@ -13,9 +13,9 @@ from tests.ironmq.api.hub import OTHER_PROJECT, Hub
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.activity import HOUR_MS, Activity, SubscriberActivity
-from pushhub.ironmq.check_alerts import CheckAlerts
+from pushhub.ironmq.alerts.check_alerts import CheckAlerts
+from pushhub.ironmq.alerts.project_alerts import MOST_ALERTS
 from pushhub.ironmq.model.project_alert import ALERT_QUEUES
-from pushhub.ironmq.project_alerts import MOST_ALERTS
 from pushhub.ironmq.wire.project_alerts import parse_alert
 from pushhub.ironmq.wiring import Ironmq
 

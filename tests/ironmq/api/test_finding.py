@@ -11,8 +11,8 @@ from tests.engine.world import PROJECT
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub
 
 from pushhub.engine.model.catalogue import DAY_MS, LEAST_VALUES, Accepted, chunks_of
+from pushhub.ironmq.finding.search import PER_PAGE
 from pushhub.ironmq.model.finding import LOOKS_MS
-from pushhub.ironmq.search import PER_PAGE
 
 SHOP, CRM = "https://shop.example/in", "https://crm.example/in"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.ironmq.api.hub import Hub
 
-from pushhub.ironmq import overview
+from pushhub.ironmq.finding import overview
 
 SHOP = "https://shop.example/in"
 

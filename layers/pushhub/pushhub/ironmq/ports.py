@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pushhub.engine.model.keys import MessageKey
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import Once
-    from pushhub.ironmq.model.alert_level import AlertLevels
-    from pushhub.ironmq.model.project_alert import ProjectAlert
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,20 +62,6 @@ class PullSizes(Protocol):
 
     def sizes(self, project_id: str, pull_uids: Sequence[str], now: int) -> list[int]:
         """Messages in each of several queues, as :meth:`size` tells them, in fewer reads."""
-
-
-class AlertLevelStore(Protocol):
-    """What the alerts of pull queues know of their sizes."""
-
-    def levels(self, project_id: str, pull_uid: str) -> AlertLevels:
-        """Those of a generation of a queue's messages, read consistently; without any when nothing is stored."""
-
-    def save(self, levels: AlertLevels) -> None:
-        """Write levels if the stored ones still have their version (none are stored when that is 0).
-
-        Raises:
-            Conflict: Somebody else has written some.
-        """
 
 
 class PulledMessages(Protocol):
@@ -139,27 +123,3 @@ class PulledMessages(Protocol):
 
 class PullStore(PullSink, PullSizes, PulledMessages, Protocol):
     """All of them, as one table holds them; used where the hub is put together."""
-
-
-class AlertStore(Protocol):
-    """Alerts of projects."""
-
-    def alerts(self, project_id: str) -> list[ProjectAlert]:
-        """A project's alerts, read consistently."""
-
-    def all_alerts(self) -> Iterator[ProjectAlert]:
-        """The alerts of all projects; possibly slightly out of date."""
-
-    def alert(self, project_id: str, alert_id: str) -> ProjectAlert | None:
-        """One alert, read consistently; None when there is none."""
-
-    def save(self, alert: ProjectAlert) -> ProjectAlert:
-        """Write an alert if the stored one still has its version (none is stored when that is 0); returns it with the
-        next version.
-
-        Raises:
-            Conflict: The stored one has another version, or was removed.
-        """
-
-    def remove(self, project_id: str, alert_id: str) -> bool:
-        """Remove an alert; returns whether there was one."""

@@ -21,22 +21,23 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import Waits
     from pushhub.engine.records.activity import ProjectActivity
     from pushhub.engine.records.report import ProjectReport
-    from pushhub.ironmq.alert_counts import AlertCounts
-    from pushhub.ironmq.alerts import Alerts
+    from pushhub.ironmq.alerts.alert_counts import AlertCounts
+    from pushhub.ironmq.alerts.check_alerts import AlertPost, CheckAlerts, OwnQueues
+    from pushhub.ironmq.alerts.ports import AlertStore
+    from pushhub.ironmq.alerts.project_alerts import ProjectAlerts
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.past import PastUseCases
     from pushhub.ironmq.api.use_cases import IronUseCases
-    from pushhub.ironmq.check_alerts import AlertPost, CheckAlerts, OwnQueues
-    from pushhub.ironmq.consuming import QueueTakesIn
-    from pushhub.ironmq.error_queue import ErrorQueuePost
-    from pushhub.ironmq.intake import QueueIntake
-    from pushhub.ironmq.named_fields import FieldIndex
-    from pushhub.ironmq.ports import AlertLevelStore, AlertStore, PullStore
-    from pushhub.ironmq.post import Post
-    from pushhub.ironmq.project_alerts import ProjectAlerts
-    from pushhub.ironmq.span_export import CollectorTarget, PostSpans, SpanCounts
-    from pushhub.ironmq.span_settings import SpanSettings
-    from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
+    from pushhub.ironmq.ports import PullStore
+    from pushhub.ironmq.posting.consuming import QueueTakesIn
+    from pushhub.ironmq.posting.error_queue import ErrorQueuePost
+    from pushhub.ironmq.posting.intake import QueueIntake
+    from pushhub.ironmq.posting.named_fields import FieldIndex
+    from pushhub.ironmq.posting.post import Post
+    from pushhub.ironmq.pushing.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
+    from pushhub.ironmq.queues.size_alerts import AlertLevelStore, Alerts
+    from pushhub.ironmq.traces.span_export import CollectorTarget, PostSpans, SpanCounts
+    from pushhub.ironmq.traces.span_settings import SpanSettings
     from pushhub.web.api import Api, Route
     from pushhub.web.description import ApiDescription
 
@@ -144,7 +145,7 @@ class Ironmq:
 
     @cached_property
     def post(self) -> Post:
-        from pushhub.ironmq.post import Post
+        from pushhub.ironmq.posting.post import Post
 
         return Post(
             intake=self.intake,
@@ -156,7 +157,7 @@ class Ironmq:
 
     @cached_property
     def intake(self) -> QueueIntake:
-        from pushhub.ironmq.intake import QueueIntake
+        from pushhub.ironmq.posting.intake import QueueIntake
 
         outside = self._outside
         return QueueIntake(
@@ -172,7 +173,7 @@ class Ironmq:
 
     @cached_property
     def _size_alerts(self) -> Alerts:
-        from pushhub.ironmq.alerts import Alerts
+        from pushhub.ironmq.queues.size_alerts import Alerts
 
         outside, ports = self._outside, self.ports
         return Alerts(
@@ -185,7 +186,7 @@ class Ironmq:
 
     @cached_property
     def _fields(self) -> FieldIndex:
-        from pushhub.ironmq.named_fields import FieldIndex
+        from pushhub.ironmq.posting.named_fields import FieldIndex
 
         return FieldIndex(lambda: self._outside.search_index)
 
@@ -196,21 +197,21 @@ class Ironmq:
 
     @cached_property
     def _own_queues(self) -> OwnQueues:
-        from pushhub.ironmq.check_alerts import OwnQueues
-        from pushhub.ironmq.span_export import SpanQueues
+        from pushhub.ironmq.alerts.check_alerts import OwnQueues
+        from pushhub.ironmq.traces.span_export import SpanQueues
 
         return OwnQueues(self.ports.alerts, SpanQueues(self._outside.config))
 
     @cached_property
     def _span_counts(self) -> SpanCounts:
-        from pushhub.ironmq.span_export import SpanCounts
+        from pushhub.ironmq.traces.span_export import SpanCounts
 
         outside = self._outside
         return SpanCounts(activity=outside.activity, clock=outside.clock, telemetry=outside.telemetry)
 
     def _post_spans(self) -> PostSpans:
         from pushhub.engine.records.past import as_clients_know
-        from pushhub.ironmq.span_export import PostSpans
+        from pushhub.ironmq.traces.span_export import PostSpans
 
         outside = self._outside
         return PostSpans(
@@ -221,27 +222,27 @@ class Ironmq:
         )
 
     def _collector_target(self) -> CollectorTarget:
-        from pushhub.ironmq.span_export import CollectorTarget
+        from pushhub.ironmq.traces.span_export import CollectorTarget
 
         outside = self._outside
         return CollectorTarget(sender=outside.sender, projects=outside.config, counts=self._span_counts)
 
     @cached_property
     def _alert_post(self) -> AlertPost:
-        from pushhub.ironmq.check_alerts import AlertPost
+        from pushhub.ironmq.alerts.check_alerts import AlertPost
 
         outside = self._outside
         return AlertPost(accept=self._engine.accept, messages=outside.messages, base_url=outside.base_url)
 
     @cached_property
     def _alert_counts(self) -> AlertCounts:
-        from pushhub.ironmq.alert_counts import AlertCounts
+        from pushhub.ironmq.alerts.alert_counts import AlertCounts
 
         return AlertCounts(activity=self._outside.activity, queues=self._outside.config)
 
     @cached_property
     def project_alerts(self) -> ProjectAlerts:
-        from pushhub.ironmq.project_alerts import ProjectAlerts
+        from pushhub.ironmq.alerts.project_alerts import ProjectAlerts
 
         outside = self._outside
         return ProjectAlerts(
@@ -258,7 +259,7 @@ class Ironmq:
     @cached_property
     def ends(self) -> Ends:
         from pushhub.engine.ends import Ends
-        from pushhub.ironmq.ends import SubscriberEnds
+        from pushhub.ironmq.alerts.ends import SubscriberEnds
 
         outside = self._outside
         found = SubscriberEnds(
@@ -272,13 +273,13 @@ class Ironmq:
         return Ends(notes=self._end_notes(), find=found.find, clock=outside.clock)
 
     def _end_notes(self) -> EndNotes:
-        from pushhub.ironmq.subscribers import PROTOCOL
+        from pushhub.ironmq.queues.subscribers import PROTOCOL
 
         return self._outside.ends_of(PROTOCOL)
 
     @cached_property
     def check_alerts(self) -> CheckAlerts:
-        from pushhub.ironmq.check_alerts import CheckAlerts, OldestWaiting
+        from pushhub.ironmq.alerts.check_alerts import CheckAlerts, OldestWaiting
 
         outside = self._outside
         return CheckAlerts(
@@ -297,7 +298,7 @@ class Ironmq:
 
     @cached_property
     def error_queue_post(self) -> ErrorQueuePost:
-        from pushhub.ironmq.error_queue import ErrorQueuePost
+        from pushhub.ironmq.posting.error_queue import ErrorQueuePost
 
         outside = self._outside
         return ErrorQueuePost(
@@ -312,7 +313,7 @@ class Ironmq:
     @cached_property
     def takes_in(self) -> QueueTakesIn:
         """Takes in what the hub consumes for queues."""
-        from pushhub.ironmq.consuming import QueueTakesIn
+        from pushhub.ironmq.posting.consuming import QueueTakesIn
 
         return QueueTakesIn(post=self.post, projects=self._outside.config)
 
@@ -340,19 +341,19 @@ class Ironmq:
     @cached_property
     def _use_cases(self) -> IronUseCases:
         from pushhub.engine.projects.queue_copies import QuietQueues
-        from pushhub.ironmq.acknowledge import Acknowledge
         from pushhub.ironmq.api.use_cases import IronUseCases
-        from pushhub.ironmq.conversion import Conversion
-        from pushhub.ironmq.events import Events
-        from pushhub.ironmq.lookup import Lookup
-        from pushhub.ironmq.overview import Overviews
-        from pushhub.ironmq.pull import PullQueues
-        from pushhub.ironmq.push_messages import PushMessages
-        from pushhub.ironmq.queues import Queues
-        from pushhub.ironmq.replay import QueueReplay
-        from pushhub.ironmq.search import Search
-        from pushhub.ironmq.senders import QueueSenders
-        from pushhub.ironmq.subscribers import Registration, Subscribers
+        from pushhub.ironmq.finding.events import Events
+        from pushhub.ironmq.finding.lookup import Lookup
+        from pushhub.ironmq.finding.overview import Overviews
+        from pushhub.ironmq.finding.search import Search
+        from pushhub.ironmq.pulling.conversion import Conversion
+        from pushhub.ironmq.pulling.pull import PullQueues
+        from pushhub.ironmq.pushing.acknowledge import Acknowledge
+        from pushhub.ironmq.pushing.push_messages import PushMessages
+        from pushhub.ironmq.pushing.replay import QueueReplay
+        from pushhub.ironmq.queues.queues import Queues
+        from pushhub.ironmq.queues.senders import QueueSenders
+        from pushhub.ironmq.queues.subscribers import Registration, Subscribers
 
         engine, outside = self._engine, self._outside
         config, messages, bodies, clock = outside.config, outside.messages, outside.bodies, outside.clock
@@ -428,7 +429,7 @@ class Ironmq:
 
     @cached_property
     def span_settings(self) -> SpanSettings:
-        from pushhub.ironmq.span_settings import SpanSettings
+        from pushhub.ironmq.traces.span_settings import SpanSettings
 
         outside = self._outside
         return SpanSettings(
@@ -472,7 +473,7 @@ class Ironmq:
         return {self.ports.pull_table: accepted_in_pull_queue}
 
     def _http_target(self) -> HttpTarget:
-        from pushhub.ironmq.targets import HttpTarget
+        from pushhub.ironmq.pushing.targets import HttpTarget
 
         outside = self._outside
         return HttpTarget(
@@ -494,7 +495,7 @@ class Ironmq:
         return Scope.PROJECT if parse_ironmq_url(url).project is None else Scope.ELSEWHERE
 
     def _queue_target(self) -> IronMqQueueTarget:
-        from pushhub.ironmq.targets import IronMqQueueTarget
+        from pushhub.ironmq.pushing.targets import IronMqQueueTarget
 
         outside = self._outside
         return IronMqQueueTarget(
@@ -508,7 +509,7 @@ class Ironmq:
         )
 
     def _worker_target(self) -> IronWorkerQueueTarget:
-        from pushhub.ironmq.targets import IronWorkerQueueTarget
+        from pushhub.ironmq.pushing.targets import IronWorkerQueueTarget
 
         return IronWorkerQueueTarget(
             sender=self._outside.sender, projects=self._outside.config, signing=self._engine.signing

@@ -10,7 +10,7 @@ from pushhub.base.cloud_events import is_batch
 from pushhub.base.errors import Invalid, Unauthorized
 from pushhub.engine.model.trace import Trace
 from pushhub.ironmq.api.queues import QUEUE
-from pushhub.ironmq.subscribers import NO_SUBSCRIBERS
+from pushhub.ironmq.queues.subscribers import NO_SUBSCRIBERS
 from pushhub.ironmq.wire.cloud_events import trace_of, webhook_event, webhook_events
 from pushhub.ironmq.wire.messages import (
     Deletion,

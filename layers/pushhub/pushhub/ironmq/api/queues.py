@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.ironmq.queues import subscriber_called
+from pushhub.ironmq.queues.queues import subscriber_called
 from pushhub.ironmq.wire.project import render_seen
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
 from pushhub.ironmq.wire.subscribers import parse_named, parse_removals, parse_replay, parse_subscriber_request

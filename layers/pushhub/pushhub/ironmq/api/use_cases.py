@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from pushhub.engine.records.activity import ProjectActivity
     from pushhub.engine.records.report import ProjectReport
     from pushhub.engine.security.external_ids import ExternalIds
-    from pushhub.ironmq.acknowledge import Acknowledge
-    from pushhub.ironmq.conversion import Conversion
-    from pushhub.ironmq.events import Events
-    from pushhub.ironmq.overview import Overviews
-    from pushhub.ironmq.post import Post
-    from pushhub.ironmq.project_alerts import ProjectAlerts
-    from pushhub.ironmq.pull import PullQueues
-    from pushhub.ironmq.push_messages import PushMessages
-    from pushhub.ironmq.queues import Queues
-    from pushhub.ironmq.replay import QueueReplay
-    from pushhub.ironmq.search import Search
-    from pushhub.ironmq.senders import QueueSenders
-    from pushhub.ironmq.span_settings import SpanSettings
-    from pushhub.ironmq.subscribers import Subscribers
+    from pushhub.ironmq.alerts.project_alerts import ProjectAlerts
+    from pushhub.ironmq.finding.events import Events
+    from pushhub.ironmq.finding.overview import Overviews
+    from pushhub.ironmq.finding.search import Search
+    from pushhub.ironmq.posting.post import Post
+    from pushhub.ironmq.pulling.conversion import Conversion
+    from pushhub.ironmq.pulling.pull import PullQueues
+    from pushhub.ironmq.pushing.acknowledge import Acknowledge
+    from pushhub.ironmq.pushing.push_messages import PushMessages
+    from pushhub.ironmq.pushing.replay import QueueReplay
+    from pushhub.ironmq.queues.queues import Queues
+    from pushhub.ironmq.queues.senders import QueueSenders
+    from pushhub.ironmq.queues.subscribers import Subscribers
+    from pushhub.ironmq.traces.span_settings import SpanSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

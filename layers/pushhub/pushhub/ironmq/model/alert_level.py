@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertLevel:
-    """How many of an alert's triggers a size has reached (:func:`pushhub.ironmq.alerts.reached`).
+    """How many of an alert's triggers a size has reached (:func:`pushhub.ironmq.queues.size_alerts.reached`).
 
     Attributes:
         reached: The number of triggers.

@@ -12,7 +12,7 @@ _KEPT_S = 40 * 86_400
 
 
 class DynamoDBAlertLevels(TableStore):
-    """Implements :class:`pushhub.ironmq.ports.AlertLevelStore`."""
+    """Implements :class:`pushhub.ironmq.queues.size_alerts.AlertLevelStore`."""
 
     def levels(self, project_id: str, pull_uid: str) -> AlertLevels:
         # A query, as functions that only post may not get items of this table.

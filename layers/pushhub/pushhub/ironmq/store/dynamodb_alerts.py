@@ -29,7 +29,7 @@ _PARTITION = "ALERTS"
 
 
 class DynamoDBAlerts(TableStore):
-    """Implements :class:`pushhub.ironmq.ports.AlertStore`."""
+    """Implements :class:`pushhub.ironmq.alerts.ports.AlertStore`."""
 
     def alerts(self, project_id: str) -> list[ProjectAlert]:
         items = self._table.items(

@@ -1,0 +1,1 @@
+"""Alerts of projects: what they watch, looked at each minute, and whom they tell."""

@@ -1,0 +1,1 @@
+"""Finding: what a project holds, by value, in time, and at one look."""

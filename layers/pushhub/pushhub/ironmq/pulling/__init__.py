@@ -1,0 +1,1 @@
+"""Pull queues: messages that consumers reserve and delete, or that move on into a push queue."""

@@ -1,0 +1,1 @@
+"""Spans of attempts, exported to a project's collector."""
