@@ -112,7 +112,7 @@ def test_a_call_that_begins_too_late_is_not_made() -> None:
 
 def test_a_call_in_the_last_seconds_waits_for_as_long_as_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a service that does not answer, and little time
-    monkeypatch.setattr(module, "HURRIED_READS_S", (8.0, 0.1))
+    monkeypatch.setattr(module, "SHORT_READS_S", (8.0, 0.1))
     clock = Seconds()
     until = Deadline(clock)
     with service(clock=clock, takes_s=1.0) as (asked, url):

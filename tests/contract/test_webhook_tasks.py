@@ -16,10 +16,10 @@ from tests.fakes.webhook_tasks import (
     FakeAppIntegrations,
     FakeAutoconfigs,
     FakeConnectors,
+    FakeOperationalCounts,
     FakePortalFrames,
     FakePortalTokens,
     FakeTasks,
-    FakeToldCounts,
 )
 from tests.fakes.webhooks import FakeConsumers, FakeReaders
 
@@ -41,7 +41,7 @@ from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.model.portal_frame import PortalFrame
 from pushhub.webhooks.model.reading import Reader
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
-from pushhub.webhooks.operational.operational import ToldCounts
+from pushhub.webhooks.operational.operational import OperationalCounts
 from pushhub.webhooks.ports import UidTaken
 from pushhub.webhooks.resending.tasks import TaskStore
 from pushhub.webhooks.store.dynamodb_autoconfigs import DynamoDBAutoconfigs
@@ -51,7 +51,7 @@ from pushhub.webhooks.store.dynamodb_integrations import DynamoDBAppIntegrations
 from pushhub.webhooks.store.dynamodb_portal import DynamoDBPortalTokens
 from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
 from pushhub.webhooks.store.dynamodb_readers import DynamoDBReaders
-from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks, DynamoDBToldCounts
+from pushhub.webhooks.store.dynamodb_tasks import DynamoDBOperationalCounts, DynamoDBTasks
 from pushhub.webhooks.streams.reading import Readers
 
 APP = new_id(IdPrefix.APPLICATION, NOW)
@@ -67,22 +67,22 @@ A_SINK = Endpoint(
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
-def stores(request: pytest.FixtureRequest) -> Iterator[tuple[PortalTokens, TaskStore, ToldCounts]]:
+def stores(request: pytest.FixtureRequest) -> Iterator[tuple[PortalTokens, TaskStore, OperationalCounts]]:
     if request.param == "fake":
-        yield FakePortalTokens(), FakeTasks(), FakeToldCounts()
+        yield FakePortalTokens(), FakeTasks(), FakeOperationalCounts()
         return
     with aws.dynamodb() as client:
         arguments = client, aws.WEBHOOKS_TABLE, FakeClock()
-        yield DynamoDBPortalTokens(*arguments), DynamoDBTasks(*arguments), DynamoDBToldCounts(*arguments)
+        yield DynamoDBPortalTokens(*arguments), DynamoDBTasks(*arguments), DynamoDBOperationalCounts(*arguments)
 
 
 @pytest.fixture
-def tokens(stores: tuple[PortalTokens, TaskStore, ToldCounts]) -> PortalTokens:
+def tokens(stores: tuple[PortalTokens, TaskStore, OperationalCounts]) -> PortalTokens:
     return stores[0]
 
 
 @pytest.fixture
-def tasks(stores: tuple[PortalTokens, TaskStore, ToldCounts]) -> TaskStore:
+def tasks(stores: tuple[PortalTokens, TaskStore, OperationalCounts]) -> TaskStore:
     return stores[1]
 
 
@@ -349,7 +349,7 @@ def test_one_at_a_time_has_a_projects_turn_until_it_gives_it_back_or_it_is_over(
 
 
 def test_what_is_told_is_counted_by_project_kind_and_minute(
-    stores: tuple[PortalTokens, TaskStore, ToldCounts],
+    stores: tuple[PortalTokens, TaskStore, OperationalCounts],
 ) -> None:
     counts = stores[2]
     assert [counts.count(PROJECT, "a", 1) for _ in range(3)] == [1, 2, 3]

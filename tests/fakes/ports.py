@@ -42,12 +42,12 @@ from tests.fakes.webhook_tasks import (
     FakeAppIntegrations,
     FakeAutoconfigs,
     FakeConnectors,
+    FakeOperationalCounts,
     FakePlaces,
     FakePortalFrames,
     FakePortalTokens,
     FakeTaskRuns,
     FakeTasks,
-    FakeToldCounts,
 )
 from tests.fakes.webhooks import (
     FakeArrivalCounts,
@@ -244,7 +244,7 @@ class FakePorts:
         self.portal_frames = FakePortalFrames()
         self.task_store = FakeTasks()
         self.task_runs = FakeTaskRuns()
-        self.told_counts = FakeToldCounts()
+        self.operational_counts = FakeOperationalCounts()
         self.scripts = FakeScripts()
         self.arrival_counts = FakeArrivalCounts()
         self.places = FakePlaces()

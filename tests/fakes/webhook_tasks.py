@@ -21,11 +21,11 @@ __all__ = [
     "FakeAppIntegrations",
     "FakeAutoconfigs",
     "FakeConnectors",
+    "FakeOperationalCounts",
     "FakePlaces",
     "FakePortalTokens",
     "FakeTaskRuns",
     "FakeTasks",
-    "FakeToldCounts",
 ]
 
 
@@ -228,7 +228,7 @@ class FakeTaskRuns:
         self.started.append(project_id)
 
 
-class FakeToldCounts:
+class FakeOperationalCounts:
     """Counts in a dictionary."""
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ def test_every_call_from_another_line_is_struck_also_late_in_a_world() -> None:
 
 def test_what_makes_no_calls_itself_is_struck_where_its_package_does() -> None:
     # Given a function that only computes what is written, and one that no small world's run passes through
-    pure = windows.near(PUSHES, ["pushhub.engine.attempts.made_attempt:_asked_try"], 10)
+    pure = windows.near(PUSHES, ["pushhub.engine.attempts.completed_attempt:_asked_try"], 10)
     # Then calls of the package around it are struck
     calls = windows.calls(PUSHES)
     assert len(pure) == 10

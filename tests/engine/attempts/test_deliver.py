@@ -98,7 +98,7 @@ class Bench:
         self.endings: list[tuple[str, Message, Delivery]] = []
         self.happenings: list[tuple[str, SubscriberEvent]] = []
         messages = faulty(self.messages, "messages", self.plan)
-        line = InOrder(
+        in_order = InOrder(
             messages=messages, successors=self.subscribers, next_queue=self.next_queue, telemetry=self.telemetry
         )
         self.deliver_ = Deliver(
@@ -110,14 +110,14 @@ class Bench:
                 backlog=self.subscribers,
                 projects=self,
                 internal=lambda _: False,
-                line=line,
+                in_order=in_order,
                 clock=self.clock,
                 telemetry=self.telemetry,
             ),
             news=DeliveryNews(
                 watchers=lambda name: [_Watcher(self, name)],
                 subscriber_events=lambda name: [_Watcher(self, name)],
-                line=line,
+                in_order=in_order,
                 telemetry=self.telemetry,
             ),
             projects=self,

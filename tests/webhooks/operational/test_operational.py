@@ -12,7 +12,7 @@ import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.telemetry import FakeTelemetry
-from tests.fakes.webhook_tasks import FakeToldCounts
+from tests.fakes.webhook_tasks import FakeOperationalCounts
 from tests.fakes.webhooks import FakeWebhooksSettings
 
 from pushhub.base.errors import Unavailable
@@ -41,7 +41,7 @@ class World:
         self.operational = Operational(
             applications=self.applications,
             say=self._say,
-            counts=FakeToldCounts(),
+            counts=FakeOperationalCounts(),
             clock=self.clock,
             telemetry=self.telemetry,
         )

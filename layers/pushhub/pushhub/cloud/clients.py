@@ -7,7 +7,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
-from pushhub.cloud.deadline import CONNECT_S, READ_S, Deadline, HurriedCalls, deadline
+from pushhub.cloud.deadline import CONNECT_S, READ_S, Deadline, DeadlineCalls, deadline
 
 LEAST_BOTOCORE = (1, 35, 2)
 """The first version that supports the newest parameter the hub uses: ``IfNoneMatch`` of S3's ``PutObject``.
@@ -35,18 +35,18 @@ class Clients:
     """
 
     def __init__(self, until: Deadline = deadline) -> None:
-        self._calls = HurriedCalls(until, connections=CONNECTIONS)
+        self._calls = DeadlineCalls(until, connections=CONNECTIONS)
         self._lock = Lock()
         self._session: Any = None
-        self._made: dict[tuple[str, str | None], Any] = {}
+        self._clients: dict[tuple[str, str | None], Any] = {}
 
     def of(self, service: str, *, endpoint_url: str | None = None) -> Any:
         """The client of a service, or of one of its endpoints where there are several."""
         with self._lock:
             key = service, endpoint_url
-            if key not in self._made:
-                self._made[key] = self._make(service, endpoint_url)
-            return self._made[key]
+            if key not in self._clients:
+                self._clients[key] = self._make(service, endpoint_url)
+            return self._clients[key]
 
     def _make(self, service: str, endpoint_url: str | None) -> Any:
         import boto3

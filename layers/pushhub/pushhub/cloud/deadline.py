@@ -23,8 +23,8 @@ CONNECT_S = 2.0
 READ_S = 10.0
 """How long a call waits for a connection and for an answer, while there is time."""
 
-HURRIED_CONNECT_S = 1.0
-HURRIED_READS_S = (8.0, 5.0, 2.5)
+SHORT_CONNECT_S = 1.0
+SHORT_READS_S = (8.0, 5.0, 2.5)
 """The same when there is not; the longest that the time allows."""
 
 ANSWER_S = 2.0
@@ -64,8 +64,8 @@ class Deadline:
         """
         if not self.is_near:
             return None
-        left_s = self._left_s() - HURRIED_CONNECT_S - ANSWER_S
-        for each in HURRIED_READS_S:
+        left_s = self._left_s() - SHORT_CONNECT_S - ANSWER_S
+        for each in SHORT_READS_S:
             if each <= left_s:
                 return each
         raise Overdue("any call")
@@ -78,7 +78,7 @@ deadline = Deadline()
 """The only one of this execution environment."""
 
 
-class HurriedCalls:
+class DeadlineCalls:
     """Sends the requests of AWS clients while there is little time.
 
     Args:
@@ -109,6 +109,6 @@ class HurriedCalls:
         with self._lock:
             if read_s not in self._sessions:
                 # Its stubs know only one of the forms of a timeout.
-                timeout: Any = (HURRIED_CONNECT_S, read_s)
+                timeout: Any = (SHORT_CONNECT_S, read_s)
                 self._sessions[read_s] = URLLib3Session(timeout=timeout, max_pool_connections=self._connections)
             return self._sessions[read_s]

@@ -188,7 +188,7 @@ class Targets:
                 if scheme in self._offers:
                     raise ValueError(f"two kinds of subscribers have the scheme {scheme}")
                 self._offers[scheme] = offer
-        self._made: dict[TargetOffer, Target] = {}
+        self._targets: dict[TargetOffer, Target] = {}
         self._lock = Lock()
 
     @property
@@ -237,6 +237,6 @@ class Targets:
 
     def _of(self, offer: TargetOffer) -> Target:
         with self._lock:
-            if offer not in self._made:
-                self._made[offer] = offer.make()
-            return self._made[offer]
+            if offer not in self._targets:
+                self._targets[offer] = offer.make()
+            return self._targets[offer]

@@ -744,7 +744,7 @@ class Engine:
         clock, telemetry = ports.clock, ports.telemetry
         owners = CopiedQueues(ports.config, self.changes, clock)
         projects = CopiedProjects(ports.config, ports.config, self.changes, clock)
-        line = InOrder(
+        in_order = InOrder(
             messages=ports.messages, successors=ports.subscribers, next_queue=ports.retry_queue, telemetry=telemetry
         )
         return Deliver(
@@ -756,14 +756,14 @@ class Engine:
                 backlog=ports.subscribers,
                 projects=projects,
                 internal=self._internal,
-                line=line,
+                in_order=in_order,
                 clock=clock,
                 telemetry=telemetry,
             ),
             news=DeliveryNews(
                 watchers=self._watchers.of,
                 subscriber_events=self._subscriber_events.of,
-                line=line,
+                in_order=in_order,
                 telemetry=telemetry,
                 tells_first_successes=ports.tells_first_successes,
             ),

@@ -80,7 +80,7 @@ class HubRouter(Component):
         message = HubMessage.decode(body)
         self.intake.note_type(incoming.project, message.type)
         until = self.clock.now() + ROUTING_MS
-        existing = self._made_before(incoming) if attempt > 1 else frozenset()
+        existing = self._earlier_copies(incoming) if attempt > 1 else frozenset()
         copies: dict[str, None] = {}
         reasons: list[str] = []
         unfinished = ""
@@ -111,7 +111,7 @@ class HubRouter(Component):
             finished=not unfinished,
         )
 
-    def _made_before(self, incoming: Message) -> Collection[str]:
+    def _earlier_copies(self, incoming: Message) -> Collection[str]:
         entry = self.log.entry(incoming.project, incoming.message_id)
         return frozenset(entry.children) if entry else frozenset()
 

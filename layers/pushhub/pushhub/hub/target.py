@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pushhub.hub.router import HubRouter
     from pushhub.hub.service_requests import ServiceRequests
 
-MAX_TOLD = 1_000
+MAX_SUMMARY = 1_000
 """Longest text about the routing of a message, in characters."""
 
 
@@ -96,7 +96,7 @@ class HubTarget(Component):
         answer = Answer(
             status_code=200 if routed.finished else 0,
             error_class="" if routed.finished else "routing",
-            message=routed.summary[:MAX_TOLD],
+            message=routed.summary[:MAX_SUMMARY],
             started_at=started_at,
             finished_at=self.clock.now(),
         )

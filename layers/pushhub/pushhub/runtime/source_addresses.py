@@ -54,7 +54,7 @@ class SourceAddresses:
     def __init__(self) -> None:
         settings = Settings(SETTINGS)
         addresses, upcoming = settings[ADDRESSES], settings[NEXT]
-        self._told = {
+        self._document = {
             "version": VERSION,
             "fixed": bool(addresses),
             "prefixes": addresses,
@@ -70,7 +70,7 @@ class SourceAddresses:
             return _refused(MethodNotAllowed(["GET", "HEAD"]))
         # Firewalls of others read it; a day is how far ahead a change has to be announced at least
         headers = {"Cache-Control": "public, max-age=3600", "Access-Control-Allow-Origin": "*"}
-        return Response(status=200, body=self._told, headers=headers)
+        return Response(status=200, body=self._document, headers=headers)
 
 
 def _refused(error: RequestRefused) -> Response:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.messages.posting import WebhooksPosting
     from pushhub.webhooks.messages.search import WebhooksFinder
     from pushhub.webhooks.model.endpoint import Endpoint
-    from pushhub.webhooks.operational.operational import Operational, ToldCounts
+    from pushhub.webhooks.operational.operational import Operational, OperationalCounts
     from pushhub.webhooks.ports import Applications, Endpoints, EventTypes, RequestKey, Scripts
     from pushhub.webhooks.queues import WebhooksQueues
     from pushhub.webhooks.resending.tasks import TaskRuns, Tasks, TaskStore
@@ -177,11 +177,11 @@ class AwsWebhooksPorts:
         return LambdaScripts(self._aws.clients, self._aws.settings[TRANSFORM_FUNCTION])
 
     @cached_property
-    def told_counts(self) -> ToldCounts:
+    def operational_counts(self) -> OperationalCounts:
         """Counts of operational events sent, on DynamoDB."""
-        from pushhub.webhooks.store.dynamodb_tasks import DynamoDBToldCounts
+        from pushhub.webhooks.store.dynamodb_tasks import DynamoDBOperationalCounts
 
-        return DynamoDBToldCounts(*self._table)
+        return DynamoDBOperationalCounts(*self._table)
 
     @cached_property
     def arrival_counts(self) -> ArrivalCounts:
@@ -516,11 +516,11 @@ class Webhooks:
         from pushhub.webhooks.operational.operational import Operational, OperationalPosts
 
         ports, outside = self.ports, self._outside
-        saying = OperationalPosts(intake=self.intake, endpoints=ports.endpoints)
+        posts = OperationalPosts(intake=self.intake, endpoints=ports.endpoints)
         return Operational(
             applications=ports.applications,
-            say=saying.say,
-            counts=ports.told_counts,
+            say=posts.say,
+            counts=ports.operational_counts,
             clock=outside.clock,
             telemetry=outside.telemetry,
         )

@@ -37,7 +37,7 @@ class Admission(Component):
     # Whether the hub itself handles the messages of a queue, by queue name: that goes on while a project is suspended,
     # as nobody outside is asked.
     internal: Callable[[str], bool]
-    line: InOrder  # Holds orders whose message waits for the one before it.
+    in_order: InOrder  # Holds orders whose message waits for the one before it.
     clock: Clock
     telemetry: Telemetry
 
@@ -53,7 +53,7 @@ class Admission(Component):
         terms = terms_of(subscriber, delivery)
         if terms is not None and terms != job.terms:
             return Following(Follow.LEASE, terms=terms)
-        if step is Step.ATTEMPT and self.line.must_wait(job, delivery):
+        if step is Step.ATTEMPT and self.in_order.must_wait(job, delivery):
             return Following(Follow.ANOTHER)
         gate = Gate.GO
         if job.watched and step is Step.ATTEMPT:

@@ -14,9 +14,9 @@ from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.verdict import Verdict
 from pushhub.engine.attempts.circuits import Gate
+from pushhub.engine.attempts.completed_attempt import CompletedAttempt
 from pushhub.engine.attempts.decision import Ask, End, Leave, Progress, Skip, begin, decide
 from pushhub.engine.attempts.job import Job, MayAsk, after_the_other, longest_ms, look_again, when_settled
-from pushhub.engine.attempts.made_attempt import MadeAttempt
 from pushhub.engine.attempts.traces import span_of
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
@@ -303,7 +303,7 @@ class Deliver(Component):
             outcome, dialect = self.requests.make(order)
         except Declined:
             return self._declined(job, order)
-        attempt = MadeAttempt(
+        attempt = CompletedAttempt(
             order=order,
             outcome=outcome,
             policy=ask.policy,
@@ -354,7 +354,7 @@ class Deliver(Component):
             return self.messages.delivery(job.received.order.key) or after
         return after
 
-    def _folded(self, job: Job, attempt: MadeAttempt) -> tuple[Delivery, bool]:
+    def _folded(self, job: Job, attempt: CompletedAttempt) -> tuple[Delivery, bool]:
         """The delivery changed during the attempt: record the attempt if it still counts, and tell whether it does."""
 
         def once() -> tuple[Delivery, bool]:
@@ -371,7 +371,7 @@ class Deliver(Component):
 
         return until_saved(once, doing="recording an attempt under contention")
 
-    def _scheduled_if_long(self, delivery: Delivery, attempt: MadeAttempt | None = None) -> Delivery:
+    def _scheduled_if_long(self, delivery: Delivery, attempt: CompletedAttempt | None = None) -> Delivery:
         """Decide where a wait is spent. Called before the write, because saving also enters the delivery into the
         schedule. A try that a person asked for changes nothing of how the automatic ones wait.
         """

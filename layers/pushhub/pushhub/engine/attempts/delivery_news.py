@@ -28,7 +28,7 @@ class DeliveryNews(Component):
     watchers: Callable[[str], Sequence[Watcher]]  # Told of every delivery of a queue; chosen by queue name.
     # Told about the subscribers of a queue; chosen by queue name.
     subscriber_events: Callable[[str], Sequence[SubscriberEvents]]
-    line: InOrder  # Told of ends, for the deliveries behind.
+    in_order: InOrder  # Told of ends, for the deliveries behind.
     telemetry: Telemetry
     # Whether the log tells of attempts that delivered at the first try; records and metrics always have them.
     tells_first_successes: bool = True
@@ -42,7 +42,7 @@ class DeliveryNews(Component):
     def gone(self, delivery: Delivery) -> None:
         """Let the delivery behind one that has ended go on; its message may be gone."""
         if delivery.order_key is not None and delivery.settled:
-            self.line.let_next_go(delivery.key)
+            self.in_order.let_next_go(delivery.key)
 
     def closed(self, message: Message | None, closed: Delivery) -> None:
         """Tell that a delivery has ended without an attempt."""

@@ -70,7 +70,7 @@ class _Limit:
     tried: int = 0
     slow_until: int = 0
     begun: list[int] = field(default_factory=list)
-    told_at: int | None = None
+    reported_at: int | None = None
 
     def slow(self, now: int) -> bool:
         """Whether it was slow recently, or is slow now."""
@@ -202,9 +202,9 @@ class ConcurrencyLimits:
             return found
         for key in (key for keys in self._under_way.values() for key in keys):
             limit = self._limits[key]
-            recently_told = limit.told_at is not None and now - limit.told_at < REMEMBERED_MS // 2
-            if limit.allowed == FIRST and limit.waits(now, SLOW_MS) and not recently_told:
-                limit.told_at = now
+            recently_reported = limit.reported_at is not None and now - limit.reported_at < REMEMBERED_MS // 2
+            if limit.allowed == FIRST and limit.waits(now, SLOW_MS) and not recently_reported:
+                limit.reported_at = now
                 found.append(key)
         return found
 

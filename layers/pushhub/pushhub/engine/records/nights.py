@@ -42,13 +42,13 @@ class Proved:
         as_of: When it judged, epoch milliseconds.
         settled: Whether it found everything accounted for, and nothing that has not ended.
         carried: Records of open deliveries that it carried over to the next night.
-        aside: Stream records that had been set aside.
+        quarantined: Stream records that had been set aside.
     """
 
     as_of: int
     settled: bool
     carried: int
-    aside: int
+    quarantined: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class NightStore(Protocol):
     def proved(self) -> Proved | None:
         """What the newest report said; None if there is none that can be gone by."""
 
-    def aside(self) -> int:
+    def quarantined(self) -> int:
         """How many stream records are set aside."""
 
     def touched(self, since: int) -> bool:
@@ -172,7 +172,7 @@ class Nights(Component):
         ):
             if applies:
                 return why
-        if self.store.aside() != proved.aside or self.store.touched(proved.as_of - GRACE_MS):
+        if self.store.quarantined() != proved.quarantined or self.store.touched(proved.as_of - GRACE_MS):
             return "stream records were set aside, a person has settled a finding, or a project was erased"
         held = self.store.held(since)
         if held.messages:

@@ -155,18 +155,20 @@ class Rebuild(Component):
                 if not life.open:
                     continue
                 message = self._message(accepted)
-                stood = [_delivery(message, each, life) for each in dict.fromkeys((*accepted["owed"], *life.added))]
+                deliveries = [
+                    _delivery(message, each, life) for each in dict.fromkeys((*accepted["owed"], *life.added))
+                ]
             except _ODD as error:
                 rebuilt.passed_over.append(f"{accepted['record_id']}: {error!r}")
             else:
-                self._one(accepted, message, stood, rebuilt, dry=dry)
+                self._one(accepted, message, deliveries, rebuilt, dry=dry)
         return rebuilt
 
     def _one(
         self,
         accepted: Mapping[str, Any],
         message: Message,
-        stood: Sequence[Delivery],
+        deliveries: Sequence[Delivery],
         rebuilt: Rebuilt,
         *,
         dry: bool,
@@ -175,7 +177,7 @@ class Rebuild(Component):
             rebuilt.present += 1
             return
         missing = self._missing(message)
-        following = list(self._following(message, stood, missing, rebuilt))
+        following = list(self._following(message, deliveries, missing, rebuilt))
         if missing is None:
             rebuilt.messages += 1
             rebuilt.unknown += [_unknown(message, each) for each in _not_recorded(message, accepted)]
@@ -183,7 +185,7 @@ class Rebuild(Component):
             rebuilt.unknown.append(_unknown(message, missing))
         if dry:
             return
-        self.messages.restore(message if missing is None else None, [each for each in stood if each.version])
+        self.messages.restore(message if missing is None else None, [each for each in deliveries if each.version])
         for each in following:
             try:
                 self.messages.save(each)
@@ -191,11 +193,11 @@ class Rebuild(Component):
                 continue  # it has gone on since
 
     def _following(
-        self, message: Message, stood: Sequence[Delivery], missing: str | None, rebuilt: Rebuilt
+        self, message: Message, deliveries: Sequence[Delivery], missing: str | None, rebuilt: Rebuilt
     ) -> Iterator[Delivery]:
         """What happens to each unsettled delivery of a message."""
         now = self.clock.now()
-        for delivery in stood:
+        for delivery in deliveries:
             if delivery.settled:
                 continue
             if message.expires_at <= now:

@@ -92,7 +92,7 @@ class AwsNights:
             as_of=round(as_of.timestamp() * 1000),
             settled=verdict["conserved"] is True and verdict["owed"] == ended,
             carried=carried,
-            aside=verdict["stream_records_quarantined"],
+            quarantined=verdict["stream_records_quarantined"],
         )
 
     def _carried(self) -> int | None:
@@ -102,7 +102,7 @@ class AwsNights:
         state = self._json(states[-1]) if states else None
         return None if state is None else int(state["rows"])
 
-    def aside(self) -> int:
+    def quarantined(self) -> int:
         return sum(1 for _ in self._bucket.listed("records/quarantine/"))
 
     def touched(self, since: int) -> bool:

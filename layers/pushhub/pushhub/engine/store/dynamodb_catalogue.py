@@ -73,15 +73,15 @@ class DynamoDBCatalogue(TableStore):
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
         super().__init__(client, table, clock)
-        self._told: set[tuple[str, str]] = set()
+        self._written_levels: set[tuple[str, str]] = set()
 
     def add(self, chunks: Sequence[Chunk]) -> None:
         items = {(each["pk"]["S"], each["sk"]["S"]): each for chunk in chunks for each in _levels_items(chunk)}
-        new = {key: item for key, item in items.items() if key not in self._told}
+        new = {key: item for key, item in items.items() if key not in self._written_levels}
         self._table.put_many([*new.values(), *(item for each in chunks for item in _items(each))])
-        if len(self._told) >= MOST_REMEMBERED:
-            self._told.clear()
-        self._told.update(new)
+        if len(self._written_levels) >= MOST_REMEMBERED:
+            self._written_levels.clear()
+        self._written_levels.update(new)
 
     def days(self, project_id: str) -> Sequence[Day]:
         found = self._table.items(

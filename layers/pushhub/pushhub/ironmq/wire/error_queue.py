@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.base import json_text
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.ironmq.wire.messages import MAX_REPLACED_BYTES, render_message
-from pushhub.ironmq.wire.statuses import asked_as, told_message
+from pushhub.ironmq.wire.statuses import answer_message, asked_as
 from pushhub.web.answer_size import fits
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _asked(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, ob
     name, url = asked_as(queue, subscriber_id, delivery)
     status = delivery.status(subscriber_id)
     here = queue.push is not None and queue.push.subscriber(subscriber_id) is not None
-    message = told_message(delivery, subscriber_id) or ("" if here else REMOVED)
+    message = answer_message(delivery, subscriber_id) or ("" if here else REMOVED)
     return {"name": name, "url": without_secrets(url), "code": status.status_code or 0, "msg": message}
 
 

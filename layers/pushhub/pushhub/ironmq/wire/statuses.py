@@ -141,7 +141,7 @@ def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, o
         code = target.status_code
         delivered = delivery.state is DeliveryState.DELIVERED and 200 <= code < 300 and code != RESERVED_STATUS
         shown["status_code"] = code
-        shown["msg"] = SUCCESS if delivered else told_message(delivery, subscriber_id)
+        shown["msg"] = SUCCESS if delivered else answer_message(delivery, subscriber_id)
     if target.last_try_at is not None:
         shown["last_try_at"] = iso_time(target.last_try_at)
     if delivery.state is DeliveryState.EXPIRED:
@@ -155,7 +155,7 @@ def _is_paused(queue: Queue, subscriber_id: str) -> bool:
     return subscriber is not None and subscriber.paused
 
 
-def told_message(delivery: Delivery, subscriber_id: str) -> str:
+def answer_message(delivery: Delivery, subscriber_id: str) -> str:
     """A description of a subscriber's last answer."""
     status = delivery.status(subscriber_id)
     given_up = delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED)

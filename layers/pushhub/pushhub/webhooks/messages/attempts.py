@@ -146,14 +146,14 @@ class WebhooksAttempts(Component):
         application = self._application(project_id, app)
         message = self.messages.of(application, name)
         only = found_endpoint(self.endpoints, application, endpoint).endpoint_id if endpoint else None
-        attempts = [each for each in self._made_for(message, only) if query.wants(each)]
+        attempts = [each for each in self._attempts_for(message, only) if query.wants(each)]
         found = taken(attempts, lambda each: each.attempt_id, _attempt_span(window))
         return page_of(found, window, lambda each: each.attempt_id)
 
     def attempt(self, project_id: str, app: str, name: str, attempt: str) -> LoggedAttempt:
         """One attempt for a message."""
         message = self.messages.message(project_id, app, name)
-        for each in self._made_for(message, None):
+        for each in self._attempts_for(message, None):
             if each.attempt_id == attempt:
                 return each
         raise not_found()
@@ -226,13 +226,13 @@ class WebhooksAttempts(Component):
         owed = [*stored.values(), *(opening(found[0], each) for each in to_be_stored)]
         return [each for each in owed if each.attempts or each.declined or not each.settled]
 
-    def _made_for(self, message: ListedMessage, only: str | None) -> Iterator[LoggedAttempt]:
+    def _attempts_for(self, message: ListedMessage, only: str | None) -> Iterator[LoggedAttempt]:
         """The attempts for a message at each of its endpoints."""
         for delivery in self._deliveries_of(message):
             if only in (None, delivery.subscriber_id):
-                yield from self._made_of(delivery)
+                yield from self._attempts_of(delivery)
 
-    def _made_of(self, delivery: Delivery) -> Iterable[LoggedAttempt]:
+    def _attempts_of(self, delivery: Delivery) -> Iterable[LoggedAttempt]:
         """The attempts of a delivery, from the last one back: each records when the one before it was made.
 
         If one is missing, or two were made at the same time, the log is scanned from the first to the last attempt; for
@@ -245,15 +245,15 @@ class WebhooksAttempts(Component):
         for _ in range(delivery.attempts):
             if at is None:
                 break
-            logged = self._made_between(delivery, at, at)
+            logged = self._attempts_between(delivery, at, at)
             found |= {each.attempt_id: each for each in logged if each.started_at == at}
             at = min((each.before_at for each in logged if each.before_at is not None), default=None)
         if len(found) < delivery.attempts:
             first, last = delivery.accepted_at - _CLOCK_SKEW_MS, delivery.last.finished_at + _CLOCK_SKEW_MS
-            found |= {each.attempt_id: each for each in self._made_between(delivery, first, last)}
+            found |= {each.attempt_id: each for each in self._attempts_between(delivery, first, last)}
         return found.values()
 
-    def _made_between(self, delivery: Delivery, first_at: int, last_at: int) -> list[LoggedAttempt]:
+    def _attempts_between(self, delivery: Delivery, first_at: int, last_at: int) -> list[LoggedAttempt]:
         span = KeyRange(above=first_id(IdPrefix.ATTEMPT, first_at), below=first_id(IdPrefix.ATTEMPT, last_at + 4))
         found = self.attempts.attempts(delivery.project, delivery.subscriber_id, span, engine_id=delivery.message_id)
         return list(found)

@@ -64,8 +64,8 @@ class WebhooksPosting(Component):
             owed = self.recipients.owed(application, new)
             self._claim_event(application, new, first)
             # A request that repeats another may run beside it, and either would send the orders.
-            hurries = application.fields.eager and first == own
-            eager = self.recipients.subscribers(application, owed) if hurries else None
+            eagerly = application.fields.eager and first == own
+            eager = self.recipients.subscribers(application, owed) if eagerly else None
             return self.intake.posted(application, new, first, owed, eager)
         except RequestRefused:
             # Whoever corrects it may use its key.
@@ -103,9 +103,9 @@ class WebhooksPosting(Component):
                 self.log.list_message(listed)
                 return None
         owed = self.recipients.owed(application, new)
-        hurries = application.fields.eager and first == own
+        eagerly = application.fields.eager and first == own
         return self.intake.posted(
-            application, new, first, owed, self.recipients.subscribers(application, owed) if hurries else None
+            application, new, first, owed, self.recipients.subscribers(application, owed) if eagerly else None
         )
 
     def send_to(self, application: Application, endpoint: Endpoint, new: NewWebhook) -> Posted:

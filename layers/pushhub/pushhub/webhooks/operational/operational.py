@@ -46,7 +46,7 @@ time) and when that was. Repeating the call does not post it again.
 """
 
 
-class ToldCounts(Protocol):
+class OperationalCounts(Protocol):
     """Counts the events sent."""
 
     def count(self, project_id: str, what: str, minute: int) -> int:
@@ -88,7 +88,7 @@ class Operational(Component):
 
     applications: Applications
     say: Say
-    counts: ToldCounts
+    counts: OperationalCounts
     clock: Clock
     telemetry: Telemetry
 
@@ -186,7 +186,7 @@ class Operational(Component):
         Raises:
             Unavailable: The event may not have been sent; report it again.
         """
-        event, last = _told_of(delivery), delivery.last
+        event, last = _event_of(delivery), delivery.last
         if event is None or last is None or message.queue in (queue_of(OPERATIONAL_APP), CONSENT_QUEUE):
             return
         app_id = message.queue.partition("/")[2]
@@ -219,7 +219,7 @@ class Operational(Component):
             self.telemetry.event("operational_event_lost", project=project_id, event=event, error=str(error))
 
 
-def _told_of(delivery: Delivery) -> str | None:
+def _event_of(delivery: Delivery) -> str | None:
     """The event for the current state of a delivery, if there is one."""
     if delivery.state is DeliveryState.EXHAUSTED:
         return "message.attempt.exhausted"

@@ -71,7 +71,7 @@ class WebhookTarget(Component):
         try:
             outcome = self._sent(order, self.requests.of(order, endpoint, trace), trace)
         except CodeFailed as failed:
-            outcome = self._not_made(failed, begun)
+            outcome = self._code_failed(failed, begun)
         except BaseException:
             self.attempts.give_up(endpoint.endpoint_id)
             raise
@@ -89,7 +89,7 @@ class WebhookTarget(Component):
             return replace(outcome, proof=replace(outcome.proof, schemes=request.schemes))
         return outcome
 
-    def _not_made(self, failed: CodeFailed, begun: int) -> Outcome:
+    def _code_failed(self, failed: CodeFailed, begun: int) -> Outcome:
         """The outcome of a try whose transformation failed: the endpoint was not asked, and is not to blame."""
         answer = Answer(
             status_code=0,

@@ -118,8 +118,8 @@ class DynamoDBTasks(TableStore):
         return [each["sk"]["S"].partition("#")[2] for each in marks]
 
 
-class DynamoDBToldCounts(TableStore):
-    """Implements :class:`pushhub.webhooks.operational.operational.ToldCounts`."""
+class DynamoDBOperationalCounts(TableStore):
+    """Implements :class:`pushhub.webhooks.operational.operational.OperationalCounts`."""
 
     def count(self, project_id: str, what: str, minute: int) -> int:
         item = self._table.update(

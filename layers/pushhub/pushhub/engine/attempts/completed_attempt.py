@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeAttempt:
+class CompletedAttempt:
     """An attempt that was made.
 
     Attributes:
