@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.notifications.log import Retention
-from pushhub.notifications.model.waiting import Waiting
+from pushhub.notifications.waiting import Waiting
 from pushhub.notifications.wiring import Notifications
 
 

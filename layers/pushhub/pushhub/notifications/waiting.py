@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
 from pushhub.notifications.model.backlog import Backlog, absorb
 from pushhub.notifications.model.topic import Commit, Head, Topic
-from pushhub.notifications.model.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pushhub.notifications.log import TopicLog
     from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, TopicStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What waits for a subscriber.
+
+    Attributes:
+        shared: Whether several consumers may be connected.
+        consumers: How many are.
+        unacknowledged: Notifications that they were sent and have not acknowledged.
+        size: Bytes of the topic from the oldest notification that the subscriber needs on, as the topic's limit counts.
+        oldest_at: When that one was accepted, epoch milliseconds; None when nothing waits.
+    """
+
+    topic: Topic
+    subscriber: str
+    shared: bool
+    consumers: int
+    unacknowledged: int
+    size: int
+    oldest_at: int | None
 
 
 class NotificationsWaiting(Component):

@@ -14,7 +14,7 @@ from pushhub.web.http import Response
 
 if TYPE_CHECKING:
     from pushhub.notifications.api.use_cases import NotificationsUseCases
-    from pushhub.notifications.model.waiting import Waiting
+    from pushhub.notifications.waiting import Waiting
 
 
 def _token(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
