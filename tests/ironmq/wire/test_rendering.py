@@ -76,7 +76,7 @@ def test_push_settings_are_absent_on_pull_queues_and_alerts_when_there_are_none(
 def test_what_is_shown_can_be_sent_back(queue: Queue) -> None:
     settings = parse_queue({"queue": render_queue_info(queue, size=3, total_messages=4)})
     assert settings.type is queue.type
-    assert settings.message_timeout == queue.message_timeout
+    assert settings.own.message_timeout == queue.message_timeout
     if queue.push is not None:
         assert settings.push is not None
         for given, each in zip(settings.push.subscribers or (), queue.push.subscribers, strict=True):
