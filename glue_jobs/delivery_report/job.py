@@ -38,6 +38,9 @@ from .storage.schema import CURATED
 BROKEN = 2
 """Exit status when conservation is broken."""
 
+BASELINE = timedelta(days=28)
+"""So long before the report says what is usual."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -139,7 +142,7 @@ def _hold(driver: Driver, layout: Layout, arguments: Arguments, unusual: Sequenc
 def _anomalies(driver: Driver, layout: Layout, arguments: Arguments) -> list[dict[str, Any]]:
     """What differs from each subscriber's own past, on the report's days."""
     usual = f"{_chosen(arguments.projects)} AND NOT {IS_OWN}"
-    before = arguments.date_from - timedelta(days=arguments.baseline_days)
+    before = arguments.date_from - BASELINE
     known = [day for day in listed_days(layout.hours) if before <= day <= arguments.date_to]
     driver.read("past_hours", HOURLY, _all_files(layout.hours, known), usual)
     driver.read("records", CURATED, _all_files(layout.records, arguments.days), usual)

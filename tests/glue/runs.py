@@ -66,7 +66,6 @@ def asked(
         date_from=first,
         date_to=last,
         now=datetime.fromisoformat(now).replace(tzinfo=UTC),
-        baseline_days=14,
     )
 
 

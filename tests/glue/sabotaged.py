@@ -474,7 +474,6 @@ def _breaches(spark: SparkSession, folder: Path, hub: Hub, now: int) -> list[dic
         date_from=moment.date() - timedelta(days=6),
         date_to=moment.date(),
         now=moment,
-        baseline_days=28,
         tables=TABLES,
     )
     client = hub.tables(now)

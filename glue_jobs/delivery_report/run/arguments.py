@@ -24,7 +24,6 @@ class Arguments:
         projects: Only these; empty means all.
         now: Deliveries are judged by their state at this time (UTC).
         grace: How long past its due time a delivery may go without a record before it counts as missing.
-        baseline_days: Days before an hour that it is compared with.
         tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with
             none.
         anomalies: Whether to look for what differs from each subscriber's own past.
@@ -39,7 +38,6 @@ class Arguments:
     projects: tuple[str, ...] = ()
     now: datetime
     grace: timedelta = timedelta(hours=1)
-    baseline_days: int = 28
     tables: Mapping[str, str] = field(default_factory=dict)
     anomalies: bool = False
     holidays: tuple[date, ...] = ()
@@ -83,7 +81,6 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
     add("--projects", type=_names, default=(), help="comma-separated project ids; all when left out")
     add("--now", type=_moment, default=now, help="judge deliveries as of this time, ISO 8601")
     add("--grace-minutes", dest="grace", type=_minutes, default=timedelta(hours=1), help="how late a record may be")
-    add("--baseline-days", type=_number, default=28, help="days an hour is compared with")
     add("--tables", type=_tables, default={}, help="tables to compare with: messages=NAME,lines=NAME,topics=NAME")
     add("--anomalies", choices=("yes", "no"), default="no", help="whether to look for anomalies")
     add("--holidays", type=_days, default=(), help="days on which nobody has to come: YYYY-MM-DD,...")
