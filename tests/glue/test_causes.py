@@ -170,6 +170,8 @@ def test_the_page_names_what_has_a_cause_once_and_objects_first() -> None:
     text = text_of(results(causes=[cause, other], findings=[finding(n) for n in range(30)]), "conservation")
     assert text.index("unusable records") < text.index("overdue")
     assert "43 findings may follow from it" in text
+    one = text_of(results(causes=[{**cause, "explained": 1}]), "conservation")
+    assert "1 finding may follow from it" in one
 
 
 def test_no_object_can_be_read(spark: SparkSession) -> None:

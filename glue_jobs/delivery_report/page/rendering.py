@@ -133,13 +133,13 @@ def _verdict(results: Results) -> str:
     if uncounted:
         headline = "Not everything is accounted for, and nothing proves the rest: nobody can count what is missing."
         if verdict["lines_gone"]:
-            of_records = f"at least {verdict['lines_gone']:,} lines of the records are gone"
-            headline = f"Not everything is accounted for, and nothing proves the rest: {of_records}."
+            gone = f"at least {verdict['lines_gone']:,} line{_s(verdict['lines_gone'])} of the records gone"
+            headline = f"Not everything is accounted for, and with {gone} nothing proves the rest."
     missing = verdict["missing"]
     lost = f"at least {missing:,}" if missing else "an unknown number"
     without = {
         "without an acceptance": verdict["unexpected"],
-        "messages without any record": verdict["unrecorded"],
+        f"message{_s(verdict['unrecorded'])} without any record": verdict["unrecorded"],
     }
     given_up = verdict["exhausted"] + verdict["expired"]
     counts = [
@@ -255,7 +255,7 @@ def _cause(row: Row) -> str:
     detail = as_html(f"{row['delivery_id']}: {row['detail']}" if row["delivery_id"] else row["detail"], 400)
     if not row["explained"]:
         return detail
-    return f"{detail}; <b>{row['explained']:,} findings may follow from it</b>"
+    return f"{detail}; <b>{row['explained']:,} finding{_s(row['explained'])} may follow from it</b>"
 
 
 def _undelivered(results: Results) -> str:
@@ -648,6 +648,11 @@ def _who(row: Row) -> str:
 def _called(row: Row) -> str:
     """A subscriber's name, or its id when it has none."""
     return str(row.get("subscriber") or ("any" if row["subscriber_id"] == "*" else row["subscriber_id"]))
+
+
+def _s(number: int) -> str:
+    """The ending of a word for so many."""
+    return "" if number == 1 else "s"
 
 
 def _plain(word: str) -> str:
