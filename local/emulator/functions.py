@@ -34,7 +34,6 @@ from ministack.core import lambda_runtime  # type: ignore[import-not-found]
 from ministack.services import lambda_svc  # type: ignore[import-not-found]
 
 from ..iam.emulator_roles import NOTES, documents_of
-from .calls import TOKEN
 from .function_process import PROGRAM
 from .turns import BACKLOG, NICENESS, Turns
 
@@ -301,8 +300,6 @@ class Environment:
         folder, layers = self._folders()
         variables = self._variables(folder)
         backlog = self.turn is not None and self.turn[1]
-        if backlog:
-            variables["AWS_SESSION_TOKEN"] = TOKEN
         theirs, ours = [], []
         for writes in (False, True, True):
             read, write = os.pipe()

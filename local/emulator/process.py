@@ -24,8 +24,6 @@ or delay accepted messages, and for some that clients would notice:
 * MiniStack is served by hypercorn, which takes as much CPU as all of its own work: :mod:`local.emulator.server`.
 * MiniStack starts an interpreter for each process of a function, and waits for log lines that do not come after each
   run: :mod:`local.emulator.functions`.
-* MiniStack answers calls one after the other, so one project's would stand behind another's backlog:
-  :mod:`local.emulator.calls`.
 """
 
 from __future__ import annotations
@@ -48,7 +46,6 @@ from ministack.services import dynamodb, eventbridge, s3  # type: ignore[import-
 from ..state.journal import SYNC_S, Journal
 from ..state.memory_journal import keep_journal
 from ..state.memory_snapshots import EVERY_S, NotSaved, Snapshots
-from .calls import let_calls_of_backlogs_give_way
 from .frames import Frames, SpacedTurns
 from .functions import run_functions, runs_in_progress
 from .server import serve_by_uvicorn
@@ -243,7 +240,6 @@ def main() -> None:
     begin_when_loaded(taken, queues, streams)
     serve_requests_as_aws()
     serve_own_routes(taken, queues, streams)
-    app.app = let_calls_of_backlogs_give_way(app.app)
     serve_by_uvicorn()
     # Each snapshot is a fork of a process with threads, on purpose; the child uses none of what they hold.
     warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork", category=DeprecationWarning)

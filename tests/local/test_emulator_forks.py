@@ -15,7 +15,6 @@ import pytest
 import requests
 from local.aws import Aws
 from local.emulator import lifecycle
-from local.emulator.calls import TOKEN
 from local.emulator.turns import NICENESS
 from local.place import Place
 from local.processes import wait_until
@@ -46,7 +45,7 @@ def handler(event, context):
         while len(list(Path(event["waits_for"]).iterdir())) < 2:
             time.sleep(0.01)
     for body in [each["body"] for each in event.get("Records", [event]) if "body" in each]:
-        Path(body).write_text(f"{os.nice(0)} {os.environ.get('AWS_SESSION_TOKEN')}")
+        Path(body).write_text(str(os.nice(0)))
         while not (Path(body).parent / "enough").exists():
             time.sleep(0.01)
     return {
@@ -180,15 +179,14 @@ def test_what_starts_a_thread_when_imported_is_never_forked_from(aws: Aws, place
     assert anew(aws, "threaded")["parent"] == emulator_pid
 
 
-def told_by(file: Path) -> tuple[int, str]:
-    """What the priority of a run is lower by, and the session token of its calls, which it writes."""
+def told_by(file: Path) -> int:
+    """What the priority of a run is lower by, which it writes."""
     assert wait_until(lambda: file.exists() and file.read_text() != "", 90)
-    niceness, token = file.read_text().split(" ")
-    return int(niceness), token
+    return int(file.read_text())
 
 
-def lower(usual: tuple[int, str]) -> tuple[int, str]:
-    return min(19, usual[0] + NICENESS), TOKEN
+def lower(usual: int) -> int:
+    return min(19, usual + NICENESS)
 
 
 def test_runs_for_owners_who_have_runs_already_give_way_to_others(aws: Aws, tmp_path: Path) -> None:
@@ -198,7 +196,7 @@ def test_runs_for_owners_who_have_runs_already_give_way_to_others(aws: Aws, tmp_
     arn = aws.sqs().get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     aws.functions().create_event_source_mapping(FunctionName="nice", EventSourceArn=arn, BatchSize=1)
 
-    def run_of(group: str, name: str) -> tuple[int, str]:
+    def run_of(group: str, name: str) -> int:
         aws.sqs().send_message(QueueUrl=url, MessageBody=str(tmp_path / name), MessageGroupId=group)
         return told_by(tmp_path / name)
 
@@ -227,7 +225,7 @@ def test_requests_of_those_who_have_requests_already_give_way_to_others(aws: Aws
     with ThreadPoolExecutor(10) as pool:
         answers = []
 
-        def request(path: str, token: str, name: str) -> tuple[int, str]:
+        def request(path: str, token: str, name: str) -> int:
             answers.append(
                 pool.submit(
                     requests.post,
