@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import marshal
 import re
 import sys
@@ -14,8 +13,6 @@ from typing import Any
 
 from ministack.services import dynamodb  # type: ignore[import-not-found]
 
-YOUNG = 50_000
-"""Objects that are made before the newest are looked through for garbage; Python's 700 are one item of a table."""
 SWITCH_S = 0.0005
 """How long a thread may compute while another waits: work goes through several threads, each waits that long."""
 
@@ -24,11 +21,10 @@ _parse = dynamodb._parse_partiql
 
 
 def take_shortcuts() -> None:
-    """Copy items fast, read insertions and numbers once, look for garbage seldom, hand over between threads soon."""
+    """Copy items fast, read insertions and numbers once, hand over between threads soon."""
     dynamodb.copy = SimpleNamespace(copy=copy.copy, deepcopy=deepcopy)
     dynamodb._parse_partiql = parse
     dynamodb._ddb_canonicalize_number = _remembered(dynamodb._ddb_canonicalize_number)
-    gc.set_threshold(YOUNG, 20, 20)
     sys.setswitchinterval(SWITCH_S)
 
 
