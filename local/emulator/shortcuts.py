@@ -6,7 +6,6 @@ import copy
 import marshal
 import re
 import sys
-from collections.abc import Callable
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
@@ -21,17 +20,10 @@ _parse = dynamodb._parse_partiql
 
 
 def take_shortcuts() -> None:
-    """Copy items fast, read insertions and numbers once, hand over between threads soon."""
+    """Copy items fast, read insertions once, hand over between threads soon."""
     dynamodb.copy = SimpleNamespace(copy=copy.copy, deepcopy=deepcopy)
     dynamodb._parse_partiql = parse
-    dynamodb._ddb_canonicalize_number = _remembered(dynamodb._ddb_canonicalize_number)
     sys.setswitchinterval(SWITCH_S)
-
-
-def _remembered(reads: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What reads a number's text and remembers that. Whatever else a request has in its place is read each time."""
-    remembers = lru_cache(maxsize=20_000)(reads)
-    return lambda text: (remembers if isinstance(text, str) else reads)(text)
 
 
 def deepcopy(value: Any, memo: dict[int, Any] | None = None) -> Any:

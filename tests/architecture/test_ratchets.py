@@ -13,7 +13,6 @@ WIDEST = 8
 
 PRIVATE_NAMES = {
     "app._build_persistence_save_dict",
-    "dynamodb._ddb_canonicalize_number",
     "dynamodb._emit_stream_event",
     "dynamodb._parse_partiql",
     "dynamodb._partiql_insert",

@@ -9,7 +9,6 @@ import zipfile
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 from local.aws import Aws
 from local.place import Place
 from tests.local.iam_roles import make_role
@@ -166,19 +165,3 @@ def test_what_is_inserted_by_a_statement_comes_through_the_stream_once(aws: Aws)
         ("INSERT", item),
         ("INSERT", other),
     ]
-
-
-def test_numbers_are_stored_in_their_shortest_form_and_what_is_none_is_refused_each_time(aws: Aws) -> None:
-    database = aws.dynamodb()
-    database.create_table(
-        TableName="numbers",
-        KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    for written, stored in (("007.50", "7.5"), ("12", "12"), ("007.50", "7.5"), ("-1e2", "-100")):
-        database.put_item(TableName="numbers", Item={"k": {"S": "a"}, "n": {"N": written}})
-        assert database.get_item(TableName="numbers", Key={"k": {"S": "a"}})["Item"]["n"] == {"N": stored}
-    for _ in range(2):
-        with pytest.raises(ClientError, match="ValidationException"):
-            database.put_item(TableName="numbers", Item={"k": {"S": "a"}, "n": {"N": "seven"}})
