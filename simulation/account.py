@@ -30,6 +30,7 @@ from greenlet import getcurrent
 from local.iam.roles import Granted, keep
 
 from pushhub.base import shared_reads
+from pushhub.base.errors import NotFound
 from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
 from pushhub.engine.flow import finished
@@ -37,7 +38,7 @@ from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
 from pushhub.sinks import roles as role_keys
-from pushhub.web.http import Router
+from pushhub.web.http import MethodNotAllowed, Router
 from pushhub.webhooks.streams import reading
 from simulation.athena import Athena
 from simulation.code import CodeRuns
@@ -271,7 +272,7 @@ class Account:
         }
         if 6 * len(text) > MOST_EVENT_BYTES and len(json.dumps(event, ensure_ascii=False).encode()) > MOST_EVENT_BYTES:
             return HttpAnswer(413, {})
-        function = str(self._router.find(method, raw_path)[0])
+        function = self._function_of(method, raw_path)
         began = scheduler.now
         try:
             answer = self.functions[function].invoke(event, ran=ran)
@@ -290,6 +291,15 @@ class Account:
             content = base64.b64decode(content).decode()
         shown = {name.lower(): value for name, value in (answer.get("headers") or {}).items()}
         return HttpAnswer(answer["statusCode"], json.loads(content) if content else {}, headers=shown)
+
+    def _function_of(self, method: str, path: str) -> str:
+        """The function that answers a path: that of the route, which ``.json`` may follow, and else the one that has
+        the pages of the whole.
+        """
+        for each in (path, path.removesuffix(".json")):
+            with suppress(NotFound, MethodNotAllowed):
+                return str(self._router.find(method, each)[0])
+        return "control"
 
     def purge(self, queue: str) -> None:
         """An operator empties a queue by mistake."""

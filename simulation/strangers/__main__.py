@@ -260,7 +260,7 @@ def _reached(plans: Mapping[str, list[Json]], processes: int) -> dict[str, Reach
     Raises:
         SystemExit: One of them breaks a promise, so nothing could be learnt from changes.
     """
-    code = digest_of([*LAYER.rglob("*.py"), *(ROOT / "simulation").rglob("*.py")])
+    code = digest_of([*LAYER.rglob("*.py"), *(ROOT / "cli").rglob("*.py"), *(ROOT / "simulation").rglob("*.py")])
 
     def found(world: str) -> Reached:
         plan = hashlib.sha256(json.dumps(plans[world]).encode()).hexdigest()[:8]
@@ -409,12 +409,13 @@ def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "
     digests: list[str] = []
     rules: list[str] = []
     seconds: list[float] = []
-    at = 0
+    at, said = 0, sys.stdout
 
     def tell(*, endless: bool = False) -> None:
         report = {"rules": rules, "digests": digests, "endless": endless, "reached": marks.reached()}
-        sys.stdout.write(json.dumps({**report, "at": at, "seconds": seconds}))
-        sys.stdout.flush()
+        # Not what a command prints that is under way.
+        said.write(json.dumps({**report, "at": at, "seconds": seconds}))
+        said.flush()
 
     def too_long(*_: object) -> None:
         tell(endless=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 from simulation.strangers.changes import places
 from simulation.strangers.diffs import Known, changed
-from simulation.strangers.tables import LAYER
+from simulation.strangers.tables import LAYER, ROOT
 
 OURS = ("pushhub.", "cli.")
 """Beginnings of the names of modules that can be changed."""
@@ -83,12 +83,14 @@ Live = Mapping[tuple[str, str, int], Sequence[FunctionType]]
 
 
 def live_functions() -> Live:
-    """Import the whole hub, and find its functions."""
-    for path in sorted((LAYER / "pushhub").rglob("*.py")):
-        importlib.import_module(".".join(path.relative_to(LAYER).with_suffix("").parts).removesuffix(".__init__"))
+    """Import the whole hub and the command line, and find their functions."""
+    roots = {LAYER / "pushhub": LAYER, ROOT / "cli": ROOT}
+    for folder, root in roots.items():
+        for path in sorted(folder.rglob("*.py")):
+            importlib.import_module(".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"))
     found: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(str(LAYER)):
+        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(tuple(map(str, roots))):
             code = each.__code__
             found[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
     return found

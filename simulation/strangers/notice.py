@@ -30,7 +30,12 @@ Reaching = dict[str, dict[str, list[int]]]
 """By test, by module, the lines it reaches."""
 
 
-SUITES = {"runtime": ("functions",), "ironmq": ("ironmq", "dialects"), "hub": ("hub", "dialects")}
+SUITES = {
+    "runtime": ("functions",),
+    "ironmq": ("ironmq", "dialects"),
+    "hub": ("hub", "dialects"),
+    "cli": ("cli", "operating"),
+}
 """Where the tests of a package are, if not in the folder of its name alone."""
 
 

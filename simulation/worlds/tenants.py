@@ -18,6 +18,7 @@ from simulation.account import HttpAnswer
 from simulation.endpoints import Endpoint, Mood
 from simulation.promises.judgement import Violation
 from simulation.promises.quotas import Posted, Quota, Quotas
+from simulation.promises.talks import command_line
 from simulation.promises.tasks import SOON_S, Began, Replay, Tasks
 from simulation.scheduler import SECOND
 from simulation.weather import Kind
@@ -115,6 +116,10 @@ class TenantsWorld(World):
         for number in range(MESSAGES[tenant.name]):
             body = {"eventType": "a.b", "payload": {"number": number}}
             tenant.messages.append(self._ask(tenant, "POST", f"/app/{tenant.app}/msg", body).body["id"])
+
+    def talk(self) -> None:
+        """What an operator types about projects and tokens."""
+        command_line.operators(self._talking("", lambda *_: {}))
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
         """Producers of each project with a quota, and the owners who begin tasks."""

@@ -33,7 +33,7 @@ from simulation.promises.flow import Waiting
 from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.push import FOREVER
 from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
-from simulation.promises.talks import bounds, edges, whose
+from simulation.promises.talks import bounds, command_line, described, edges, whose
 from simulation.promises.talks import webhooks as talks
 from simulation.promises.webhooks import RAMP_S, Posted, Webhooks
 from simulation.promises.webhooks import Endpoint as MadeEndpoint
@@ -423,6 +423,9 @@ class WebhooksWorld(PushWorld):
         """The whole API, talked through; by two with equal names."""
         one, two = (self._talking("/api/v1", lambda _, token: {"authorization": f"Bearer {token}"}) for _ in range(2))
         talks.through(one)
+        command_line.webhooks(one)
+        command_line.imported(one, two)
+        described.webhooks(one)
         whose.webhooks(one, two)
         edges.webhooks(one)
         bounds.webhooks(one)

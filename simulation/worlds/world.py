@@ -13,7 +13,8 @@ from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import Message
 from pushhub.engine.projects.projects import Projects
-from simulation.account import Account, HttpAnswer, Operator
+from simulation.account import START_MS, Account, HttpAnswer, Operator
+from simulation.command_line import CommandLine
 from simulation.endpoints import Asked, Endpoint, Mood, Reply
 from simulation.promises.flow import LEARNED_S, Flow, Limit, Waiting
 from simulation.promises.flow import Asked as FlowAsked
@@ -198,8 +199,8 @@ class World(ABC):
         """A client of a new project, with headers made of its id and token."""
         projects = Projects(config=self._operator.config, clock=self._operator.clock)
         project = self._talked_to = projects.make("talked to").project_id
-        given = headers(project, projects.make_token(project))
-        account = self._account
+        token = projects.make_token(project)
+        account, given = self._account, headers(project, token)
         around = Surroundings(
             lambda method, path, body, sent: account.http(method, path, body, headers=sent),
             lambda seconds: account.scheduler.sleep(round(seconds * SECOND)),
@@ -208,6 +209,10 @@ class World(ABC):
             QUEUES_ON_THE_WAY * self._gathers_s,
             LONGEST_PUT_OFF_S if self._puts_off else 0,
             int(account.seed.rpartition("/")[2]),
+            CommandLine(account, project, token),
+            project,
+            token,
+            START_MS // 1000,
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
 

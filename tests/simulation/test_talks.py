@@ -13,11 +13,13 @@ from simulation.promises.talks import pushes
 from simulation.promises.talks.talk import (
     BROKEN_OFF,
     OTHER_ANSWER,
+    OTHER_OUTPUT,
     OTHER_REQUESTS,
     OTHER_STATUS,
     Came,
     Surroundings,
     Talk,
+    Typed,
     differs,
 )
 from simulation.run import Plan, simulate
@@ -94,6 +96,25 @@ def test_an_answer_is_compared_and_a_broken_talk_is_told() -> None:
     assert [each.rule for each in judgement.violations] == [OTHER_STATUS, OTHER_ANSWER, BROKEN_OFF]
     assert judgement.judged == 7
     assert hub.asked[2] == ("POST", "/api/three", {"x": 1}, {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("came", "rules"),
+    [
+        (Typed(0, '[{"name": "q"}]', "made"), []),
+        (Typed(1, '[{"name": "q"}]', "made"), [OTHER_STATUS]),
+        (Typed(0, '[{"name": "p"}]', "made"), [OTHER_OUTPUT]),
+        (Typed(0, "", "made"), [OTHER_OUTPUT]),
+        (Typed(0, '[{"name": "q"}]', ""), [OTHER_OUTPUT]),
+    ],
+)
+def test_what_a_command_prints_is_compared(came: Typed, rules: list[str]) -> None:
+    # Given a command line, and a client that types a command whose exit code, row and remark are documented
+    hub, judgement = Hub(), Judgement()
+    around = Surroundings(hub.http, hub.sleep, lambda: 0, lambda *_: [], types=lambda *_: came)
+    Talk(around, judgement).typed("queues", "list", shows=[{"name": "q"}], says="made")
+    # Then what differs is told of
+    assert [each.rule for each in judgement.violations] == rules
 
 
 def test_times_are_compared() -> None:

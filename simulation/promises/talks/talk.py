@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,6 +12,7 @@ from typing import Any, Protocol
 from simulation.promises.judgement import SECOND, Exchange, Judgement
 
 OTHER_ANSWER, OTHER_STATUS = "another answer than documented", "another status than documented"
+OTHER_OUTPUT = "another output than documented"
 OTHER_REQUESTS, BROKEN_OFF = "other requests than documented", "a talk that breaks off"
 
 
@@ -50,6 +53,21 @@ class Came:
     path: str = ""
 
 
+@dataclass(frozen=True)
+class Typed:
+    """What came of a command that was typed.
+
+    Attributes:
+        code: Its exit code.
+        printed: On standard output.
+        errors: On standard error.
+    """
+
+    code: int
+    printed: str
+    errors: str
+
+
 Say = Callable[[Came], tuple[int, bytes] | tuple[int, bytes, Mapping[str, str]]]
 """An endpoint's answer to a request: status and body, and headers, names in lower case."""
 
@@ -67,6 +85,10 @@ class Surroundings:
         put_off_s: How much later some of many may come that are posted at once, as Lambda puts batches off for lack of
             concurrency.
         turn: Number of the run: what takes long is not asked in each.
+        types: Types a command of the command line as the same project; with what is given on standard input.
+        project: Its id.
+        token: Its token.
+        began_s: The second, since 1970, in which the time began.
     """
 
     http: Callable[[str, str, object, Mapping[str, str]], Answered]
@@ -76,6 +98,10 @@ class Surroundings:
     gathered_s: float = 0
     put_off_s: int = 0
     turn: int = 0
+    types: Callable[[Sequence[str], bytes], Typed] = lambda *_: Typed(3, "", "there is no command line")
+    project: str = ""
+    token: str = ""
+    began_s: int = 0
 
 
 class Talk:
@@ -90,6 +116,8 @@ class Talk:
     Attributes:
         put_off_s: How much later some of many may come that are posted at once.
         turn: Number of the run: what takes long is not asked in each.
+        project: The client's project.
+        token: Its token.
     """
 
     def __init__(
@@ -102,11 +130,17 @@ class Talk:
         self.listen = around.listen
         self.put_off_s = around.put_off_s
         self.turn = around.turn
+        self.project = around.project
+        self.token = around.token
 
     def with_headers(self, **headers: str) -> Talk:
         """The same client with other headers; underscores stand for hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return Talk(self._around, self._judgement, base=self._base, headers=self._headers | named)
+
+    def at(self, base: str) -> Talk:
+        """The same client at other paths."""
+        return Talk(self._around, self._judgement, base=base, headers=self._headers)
 
     def ask(self, method: str, path: str, body: object = None, *, status: int = 200, shows: object = ...) -> Any:
         """Ask for something; returns the body of the answer.
@@ -131,9 +165,42 @@ class Talk:
         """Ask for something whose answer is compared by the caller; its status."""
         return self._around.http(method, self._base + path, body, self._headers).status
 
+    def typed(self, *words: str, code: int = 0, given: str = "", shows: object = ..., says: str = "") -> Any:
+        """Type a command; returns the rows of JSON that it printed.
+
+        Args:
+            words: What follows ``pushhub``.
+            code: The documented exit code.
+            given: Standard input, a pipe.
+            shows: What is printed at least, see :func:`differs`; anything if left out.
+            says: What is in the remarks, or in what is wrong.
+        """
+        came = self._around.types((*words, "--json"), given.encode())
+        about, detail = " ".join(words), f"{came.code}: {came.printed[:300]} {came.errors[:300]}"
+        kept = self._judgement.fact(came.code == code, OTHER_STATUS, about, f"{detail}, not {code}")
+        self._judgement.fact(says in came.errors, OTHER_OUTPUT, about, f"{detail}, not {says}")
+        shown: list[Any] = []
+        for line in came.printed.splitlines() if came.printed.startswith(("[", "{")) else ():
+            rows = json.loads(line)
+            shown += rows if isinstance(rows, list) else [rows]
+        if kept and shows is not ...:
+            difference = differs(shows, shown)
+            self._judgement.fact(not difference, OTHER_OUTPUT, about, f"{detail}: {difference}")
+        return shown
+
+    def read(self, *words: str) -> list[list[str]]:
+        """Type a command as a person does; returns the cells of the lines that it prints."""
+        came = self._around.types(words, b"")
+        self._judgement.fact(not came.code, OTHER_STATUS, " ".join(words), f"{came.code}: {came.errors[:300]}")
+        return [re.split(r"\s{2,}", line.rstrip()) for line in came.printed.splitlines()]
+
     def now(self) -> int:
         """The time, microseconds since the start."""
         return self._around.now()
+
+    def epoch_s(self) -> int:
+        """The second, since 1970."""
+        return self._around.began_s + self._around.now() // SECOND
 
     def refused(self, method: str, path: str, *bodies: object, status: int = 400, shows: object = ...) -> None:
         """Ask for several things, each of which is refused."""
@@ -206,4 +273,4 @@ def differs(expected: object, found: object, where: str = "") -> str:
     return "" if same else f"{where} is {found!r}, not {expected!r}"
 
 
-__all__ = ["Answered", "Came", "Surroundings", "Talk", "differs"]
+__all__ = ["Answered", "Came", "Surroundings", "Talk", "Typed", "differs"]
