@@ -111,7 +111,7 @@ test: python ## style, types, every rule's test, and one path of each kind for r
 test-all: export LANES_BEGAN := $(shell date +%s)
 test-all: ## make test, then everything that it leaves out, also if something of it failed
 	@$(MAKE) --no-print-directory test; quick=$$?; \
-		nice -n 19 $(call SOME,2) parts-untimed & beside=$$!; trap "kill $$beside; exit 130" INT TERM; \
+		nice -n 19 $(call SOME,3) parts-untimed & beside=$$!; trap "kill $$beside; exit 130" INT TERM; \
 		$(call SOME,2) parts-timed; timed=$$?; wait $$beside; untimed=$$?; \
 		cat build/lanes.txt; cat build/unsteady.txt 2>/dev/null; exit $$((quick || timed || untimed))
 
