@@ -11,7 +11,7 @@ from tests.fakes.ports import FakePorts
 from tests.template.test_functions import routes_of
 
 from pushhub.hub.api.posting import ROUTES as HUB_POSTING
-from pushhub.ironmq.api.api import POSTING as IRON_POSTING
+from pushhub.ironmq.api.messages import POSTING as IRON_POSTING
 from pushhub.ironmq.api.past import ROUTES as PAST
 from pushhub.notifications.api.publishing import ROUTES as PUBLISHING
 from pushhub.runtime.apis import handle

@@ -28,14 +28,24 @@ if TYPE_CHECKING:
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.past import PastUseCases
     from pushhub.ironmq.api.use_cases import IronUseCases
+    from pushhub.ironmq.finding.events import Events
+    from pushhub.ironmq.finding.lookup import Lookup
+    from pushhub.ironmq.finding.overview import Overviews
+    from pushhub.ironmq.finding.search import Search
     from pushhub.ironmq.ports import PullStore
     from pushhub.ironmq.posting.consuming import QueueTakesIn
     from pushhub.ironmq.posting.error_queue import ErrorQueuePost
     from pushhub.ironmq.posting.intake import QueueIntake
     from pushhub.ironmq.posting.named_fields import FieldIndex
     from pushhub.ironmq.posting.post import Post
+    from pushhub.ironmq.pulling.conversion import Conversion
+    from pushhub.ironmq.pulling.pull import PullQueues
+    from pushhub.ironmq.pushing.push_messages import PushMessages
+    from pushhub.ironmq.pushing.replay import QueueReplay
     from pushhub.ironmq.pushing.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
+    from pushhub.ironmq.queues.queues import Queues
     from pushhub.ironmq.queues.size_alerts import AlertLevelStore, Alerts
+    from pushhub.ironmq.queues.subscribers import Subscribers
     from pushhub.ironmq.traces.span_export import CollectorTarget, PostSpans, SpanCounts
     from pushhub.ironmq.traces.span_settings import SpanSettings
     from pushhub.web.api import Api, Route
@@ -326,7 +336,7 @@ class Ironmq:
     @cached_property
     def posting_api(self) -> Api[IronUseCases, IronCall]:
         """The part of the queue API that producers call."""
-        from pushhub.ironmq.api.api import POSTING
+        from pushhub.ironmq.api.messages import POSTING
 
         return self._api(POSTING)
 
@@ -342,43 +352,27 @@ class Ironmq:
     def _use_cases(self) -> IronUseCases:
         from pushhub.engine.projects.queue_copies import QuietQueues
         from pushhub.ironmq.api.use_cases import IronUseCases
-        from pushhub.ironmq.finding.events import Events
-        from pushhub.ironmq.finding.lookup import Lookup
-        from pushhub.ironmq.finding.overview import Overviews
-        from pushhub.ironmq.finding.search import Search
-        from pushhub.ironmq.pulling.conversion import Conversion
-        from pushhub.ironmq.pulling.pull import PullQueues
         from pushhub.ironmq.pushing.acknowledge import Acknowledge
-        from pushhub.ironmq.pushing.push_messages import PushMessages
-        from pushhub.ironmq.pushing.replay import QueueReplay
         from pushhub.ironmq.queues.queues import Queues
         from pushhub.ironmq.queues.senders import QueueSenders
         from pushhub.ironmq.queues.subscribers import Registration, Subscribers
 
         engine, outside = self._engine, self._outside
-        config, messages, bodies, clock = outside.config, outside.messages, outside.bodies, outside.clock
-        pull, intake, calls = self.ports.pull, self.intake, engine.stranger_calls
+        config, messages, clock = outside.config, outside.messages, outside.clock
         registration = Registration(
             targets=engine.targets,
             config=config,
-            calls=calls,
+            calls=engine.stranger_calls,
             signing=engine.signing,
             gates=lambda: engine.gate_settings,
             credentials=engine.credentials,
         )
-        push_messages = PushMessages(
-            messages=messages, bodies=bodies, fields=self._fields, resend=lambda: engine.resend, clock=clock
-        )
-        pull_queues = PullQueues(
-            config=config, pull=pull, bodies=bodies, intake=intake, waits=self.ports.waits, clock=clock
-        )
-        lookup = Lookup(config=config, push_messages=push_messages, pull=pull_queues, finders=engine.finders.of)
         quiet = QuietQueues(config, clock)
         senders = QueueSenders(vault=lambda: outside.vault, base_url=outside.base_url, clock=clock)
         queues = Queues(
             config=config,
             messages=messages,
-            pull=pull,
+            pull=self.ports.pull,
             alerts=self._size_alerts,
             registration=registration,
             quiet=quiet,
@@ -389,42 +383,125 @@ class Ironmq:
         return IronUseCases(
             queues=queues,
             senders=senders,
-            conversion=Conversion(pull=pull, bodies=bodies, intake=intake, calls=calls, clock=clock),
+            conversion=lambda: self._conversion,
             subscribers=subscribers,
             post=self.post,
-            pull=pull_queues,
-            push_messages=push_messages,
+            pull=self._pull_queues,
+            push_messages=self._push_messages,
             acknowledge=Acknowledge(
                 config=config,
                 messages=messages,
-                push_messages=push_messages,
+                push_messages=self._push_messages,
                 resend=lambda: engine.resend,
                 clock=clock,
             ),
-            replay=QueueReplay(messages=messages, resend=lambda: engine.resend, clock=clock),
-            search=Search(
-                index=lambda: outside.search_index,
-                catalogue=lambda: outside.catalogue,
-                messages=messages,
-                lookup=lookup,
-                clock=clock,
-            ),
-            events=Events(catalogue=lambda: outside.catalogue, lookup=lookup, finders=engine.finders.of, clock=clock),
-            overviews=lambda: Overviews(
-                config=config,
-                queues=queues,
-                subscribers=subscribers,
-                push_messages=push_messages,
-                pull=pull_queues,
-                executor=lambda: outside.executor,
-                clock=clock,
-            ),
+            replay=lambda: self._replay,
+            search=lambda: self._search,
+            events=lambda: self._events,
+            overviews=lambda: self._overviews(queues, subscribers),
             activity=lambda: self.activity,
             report=lambda: self.report,
             alerts=lambda: self.project_alerts,
             past=lambda: engine.past_searches,
             spans=lambda: self.span_settings,
             external_ids=lambda: engine.external_ids,
+        )
+
+    @cached_property
+    def _push_messages(self) -> PushMessages:
+        from pushhub.ironmq.pushing.push_messages import PushMessages
+
+        outside = self._outside
+        return PushMessages(
+            messages=outside.messages,
+            bodies=outside.bodies,
+            fields=self._fields,
+            resend=lambda: self._engine.resend,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def _pull_queues(self) -> PullQueues:
+        from pushhub.ironmq.pulling.pull import PullQueues
+
+        outside, ports = self._outside, self.ports
+        return PullQueues(
+            config=outside.config,
+            pull=ports.pull,
+            bodies=outside.bodies,
+            intake=self.intake,
+            waits=ports.waits,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def _conversion(self) -> Conversion:
+        from pushhub.ironmq.pulling.conversion import Conversion
+
+        outside = self._outside
+        return Conversion(
+            pull=self.ports.pull,
+            bodies=outside.bodies,
+            intake=self.intake,
+            calls=self._engine.stranger_calls,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def _replay(self) -> QueueReplay:
+        from pushhub.ironmq.pushing.replay import QueueReplay
+
+        outside = self._outside
+        return QueueReplay(messages=outside.messages, resend=lambda: self._engine.resend, clock=outside.clock)
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        from pushhub.ironmq.finding.lookup import Lookup
+
+        return Lookup(
+            config=self._outside.config,
+            push_messages=self._push_messages,
+            pull=self._pull_queues,
+            finders=self._engine.finders.of,
+        )
+
+    @cached_property
+    def _search(self) -> Search:
+        from pushhub.ironmq.finding.search import Search
+
+        outside = self._outside
+        return Search(
+            index=lambda: outside.search_index,
+            catalogue=lambda: outside.catalogue,
+            messages=outside.messages,
+            lookup=self._lookup,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def _events(self) -> Events:
+        from pushhub.ironmq.finding.events import Events
+
+        outside = self._outside
+        return Events(
+            catalogue=lambda: outside.catalogue,
+            lookup=self._lookup,
+            finders=self._engine.finders.of,
+            clock=outside.clock,
+        )
+
+    def _overviews(self, queues: Queues, subscribers: Subscribers) -> Overviews:
+        from pushhub.ironmq.finding.overview import Overviews
+
+        outside = self._outside
+        return Overviews(
+            config=outside.config,
+            queues=queues,
+            subscribers=subscribers,
+            push_messages=self._push_messages,
+            pull=self._pull_queues,
+            executor=lambda: outside.executor,
+            clock=outside.clock,
         )
 
     @cached_property

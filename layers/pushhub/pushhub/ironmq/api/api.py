@@ -11,7 +11,7 @@ from pushhub.ironmq.api import past as past_routes
 from pushhub.ironmq.api import project as project_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api import traces as traces_routes
-from pushhub.web.api import Auth, Function, Route
+from pushhub.web.api import Auth, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
@@ -36,8 +36,3 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     *traces_routes.ROUTES,
 )
 """Every route of the queue API."""
-
-POSTING = tuple(
-    each for each in ROUTES if each.path in {posted.path for posted in ROUTES if posted.function is Function.INGEST}
-)
-"""The paths that producers post to, with their other methods: a POST reaches those with a method override."""

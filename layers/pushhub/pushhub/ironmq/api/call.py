@@ -11,6 +11,10 @@ from pushhub.ironmq.wire.names import check_queue_name, is_message_id
 from pushhub.web.api import Call
 from pushhub.web.json import parse_object
 
+QUEUES = "/3/projects/{project}/queues"
+QUEUE = QUEUES + "/{queue}"
+"""The paths of all queues of a project, and of one."""
+
 SCHEMES = ("oauth", "bearer")
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from pushhub.base.cloud_events import is_batch
 from pushhub.base.errors import Invalid, Unauthorized
 from pushhub.engine.model.trace import Trace
-from pushhub.ironmq.api.queues import QUEUE
-from pushhub.ironmq.queues.subscribers import NO_SUBSCRIBERS
+from pushhub.ironmq.api.call import QUEUE
 from pushhub.ironmq.wire.cloud_events import trace_of, webhook_event, webhook_events
+from pushhub.ironmq.wire.errors import NO_SUBSCRIBERS
 from pushhub.ironmq.wire.messages import (
     Deletion,
     parse_deletion,
@@ -132,7 +132,7 @@ def _deliveries(hub: IronUseCases, call: IronCall) -> Response:
     found, cursor = hub.push_messages.in_state(queue, query.state, count=query.count, after=query.after)
     return Response(
         status=200,
-        body={"deliveries": render_deliveries(queue, found, hub.search.values(queue, found)), "after": cursor},
+        body={"deliveries": render_deliveries(queue, found, hub.search().values(queue, found)), "after": cursor},
     )
 
 
@@ -310,3 +310,8 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         summary="List the attempts to push a message, oldest first",
     ),
 )
+
+POSTING = tuple(
+    each for each in ROUTES if each.path in {posted.path for posted in ROUTES if posted.function is Function.INGEST}
+)
+"""The paths that producers post to, with their other methods: a POST reaches those with a method override."""

@@ -58,11 +58,11 @@ def _outages(hub: IronUseCases, call: IronCall) -> Response:
 
 def _search(hub: IronUseCases, call: IronCall) -> Response:
     query = parse_search(call.request.query)
-    return Response(status=200, body=render_hits(hub.search.run(call.project, query.value, query.after)))
+    return Response(status=200, body=render_hits(hub.search().run(call.project, query.value, query.after)))
 
 
 def _events(hub: IronUseCases, call: IronCall) -> Response:
-    return Response(status=200, body=render_events(hub.events.run(call.project, parse_events(call.request.query))))
+    return Response(status=200, body=render_events(hub.events().run(call.project, parse_events(call.request.query))))
 
 
 def _overview(hub: IronUseCases, call: IronCall) -> Response:

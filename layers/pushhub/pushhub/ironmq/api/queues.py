@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.ironmq.api.call import QUEUE, QUEUES
 from pushhub.ironmq.queues.queues import subscriber_called
 from pushhub.ironmq.wire.project import render_seen
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.use_cases import IronUseCases
 
-QUEUES = "/3/projects/{project}/queues"
-QUEUE = QUEUES + "/{queue}"
 SUBSCRIBERS = QUEUE + "/subscribers"
 
 
@@ -38,7 +37,7 @@ def _put(hub: IronUseCases, call: IronCall) -> Response:
             status=200, body={"queue": render_queue(hub.queues.planned(call.project, call.queue, settings))}
         )
     queue = hub.queues.put(call.project, call.queue, settings)
-    left = {"left": hub.conversion.run(queue)} if settings.convert and queue.converted_at else {}
+    left = {"left": hub.conversion().run(queue)} if settings.convert and queue.converted_at else {}
     return Response(status=200, body={"queue": render_queue(queue) | left})
 
 
@@ -53,7 +52,7 @@ def _change(hub: IronUseCases, call: IronCall) -> Response:
 def _info(hub: IronUseCases, queue: Queue) -> Response:
     info = hub.queues.info(queue)
     body = render_queue_info(info.queue, size=info.size, total_messages=info.total_messages)
-    if queue.converted_at and (left := hub.conversion.left(queue)):
+    if queue.converted_at and (left := hub.conversion().left(queue)):
         body["left"] = left
     return Response(status=200, body={"queue": body})
 
@@ -81,7 +80,7 @@ def _remove_subscribers(hub: IronUseCases, call: IronCall) -> Response:
 def _replay(hub: IronUseCases, call: IronCall) -> Response:
     request = parse_replay(call.fields)
     queue = hub.queues.get(call.project, call.queue)
-    replayed = hub.replay.run(queue, subscriber_called(queue, request.subscriber), request)
+    replayed = hub.replay().run(queue, subscriber_called(queue, request.subscriber), request)
     body = {"looked": replayed.looked, "found": replayed.found, "replayed": replayed.replayed, "after": replayed.cursor}
     return Response(status=200, body={**body, "msg": "Counted" if request.dry_run else "Replayed"})
 

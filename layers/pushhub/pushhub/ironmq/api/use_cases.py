@@ -35,15 +35,15 @@ class IronUseCases(PastUseCases):
 
     queues: Queues
     senders: QueueSenders
-    conversion: Conversion
+    conversion: Callable[[], Conversion]
     subscribers: Subscribers
     post: Post
     pull: PullQueues
     push_messages: PushMessages
     acknowledge: Acknowledge
-    replay: QueueReplay
-    search: Search
-    events: Events
+    replay: Callable[[], QueueReplay]
+    search: Callable[[], Search]
+    events: Callable[[], Events]
     overviews: Callable[[], Overviews]
     activity: Callable[[], ProjectActivity]
     report: Callable[[], ProjectReport]

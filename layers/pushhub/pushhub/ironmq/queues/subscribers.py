@@ -15,6 +15,7 @@ from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects.projects import allowed_targets
+from pushhub.ironmq.wire.errors import NO_SUBSCRIBERS
 from pushhub.ironmq.wire.subscribers import (
     NO_SUBSCRIBER,
     AskedSubscriber,
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 PROTOCOL = "ironmq"
 """Whose subscribers they are, in the lists of what ends."""
-
-NO_SUBSCRIBERS = "Pull queues cannot have subscribers"
 
 
 class Registration(Component):

@@ -17,6 +17,8 @@ from pushhub.base.errors import (
 )
 from pushhub.web.http import MethodNotAllowed
 
+NO_SUBSCRIBERS = "Pull queues cannot have subscribers"
+"""Why a request about subscribers is refused."""
 FAULT_MESSAGE = "Internal server error"
 """The ``msg`` of a 500; the cause is only logged."""
 
