@@ -73,3 +73,13 @@ def test_make_report_leaves_the_records_alone_while_another_reads_them(
     with pytest.raises(SystemExit, match="report: another run works on"):
         local_report.main([])
     assert not (tmp_path / "report/records").exists()
+
+
+def test_a_run_within_a_run_ends_with_the_outer_one(tmp_path: Path) -> None:
+    # Given a run that has fetched records, and lets the job run within it
+    with alone(f"{tmp_path}"):
+        with alone(f"{tmp_path}"):
+            pass
+        # When the job has ended, then nobody else runs before all has
+        assert (tmp_path / "curated/running.json").exists()
+    assert not (tmp_path / "curated/running.json").exists()

@@ -16,10 +16,13 @@ from .arguments import BadInput
 LONGEST: Final = timedelta(hours=5)
 """A run that began so long ago is dead: Glue ends one after four hours."""
 
+_held: Final[set[str]] = set()
+"""What this process has noted, and not ended."""
+
 
 @contextmanager
 def alone(output: str) -> Iterator[None]:
-    """Run with nobody else writing to an output.
+    """Run with nobody else writing to an output. Within such a run, the same process may ask again.
 
     Args:
         output: The job's ``--output``.
@@ -28,6 +31,9 @@ def alone(output: str) -> Iterator[None]:
         BadInput: Another run does.
     """
     place = f"{output}/curated/running.json"
+    if place in _held:
+        yield
+        return
     mine = {
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
         "process": os.getpid(),
@@ -35,15 +41,17 @@ def alone(output: str) -> Iterator[None]:
     }
     while not create_text(place, json.dumps(mine)):
         other = json.loads(read_text(place) or "null")
-        if other is not None and _lives(other):
+        if isinstance(other, dict) and _lives(other):
             raise BadInput(
                 f"another run works on {output}: since {other['since']}, process {other['process']} of "
                 f"{other['host']}; wait for its end, or remove {place} if it is dead"
             )
         remove_file(place)
+    _held.add(place)
     try:
         yield
     finally:
+        _held.remove(place)
         remove_file(place)
 
 
