@@ -53,6 +53,21 @@ def test_first_time_only():
 """
 FAILS_ALWAYS = "def test_wrong():\n    assert False\n"
 FAILS_IN_MANY = "import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_wrong(n):\n    assert False\n"
+FAILS_AT_ITS_END = """
+import pathlib
+import pytest
+
+@pytest.fixture(scope="session")
+def stack():
+    yield
+    been = pathlib.Path("been")
+    known = been.exists()
+    been.touch()
+    assert known
+
+def test_right(stack):
+    pass
+"""
 
 
 @pytest.mark.parametrize(
@@ -62,10 +77,10 @@ FAILS_IN_MANY = "import pytest\n@pytest.mark.parametrize('n', range(4))\ndef tes
         (FAILS_ALWAYS, False, 2, []),
         # That many is not chance
         (FAILS_IN_MANY, False, 1, []),
-        ("def test_right():\n    pass\n", True, 1, []),
+        (FAILS_AT_ITS_END, False, 1, []),
         ("import nothing_of_that_name\n", False, 1, []),
     ],
-    ids=["by chance", "always", "many", "none", "no tests"],
+    ids=["by chance", "always", "many", "a suite at its end", "no tests"],
 )
 def test_what_failed_runs_once_more_and_is_named_if_it_passes_then(
     tmp_path: Path, source: str, passes: bool, times: int, named: list[str]
