@@ -26,7 +26,7 @@ class DynamoDBAlertLevels(TableStore):
     def save(self, levels: AlertLevels) -> None:
         item = encode(levels) | {"ttl": number(self._clock.now() // 1000 + _KEPT_S)}
         try:
-            # (who has written it speaks)
+            # Whoever has written them sends the alerts, so of several that write the same only one may.
             self._table.put_version(item | {"version": number(levels.version + 1)}, read=decode, alone=True)
         except Conflict as conflict:
             raise Conflict(f"alerts of {levels.pull_uid} were looked at meanwhile") from conflict

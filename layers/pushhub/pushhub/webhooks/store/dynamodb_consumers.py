@@ -27,7 +27,7 @@ class DynamoDBConsumers(TableStore):
 
     def put_consumer(self, endpoint: Endpoint, name: str, consumer: PollingConsumer) -> PollingConsumer:
         raised = replace(consumer, version=consumer.version + 1)
-        # (who has written it is given the messages)
+        # Whoever has written it is given the messages, so of several that write the same only one may.
         self._table.put_version(_key(endpoint, name) | encode_consumer(raised), read=decode_consumer, alone=True)
         return raised
 

@@ -27,7 +27,7 @@ class DynamoDBReaders(TableStore):
 
     def put_reader(self, sink: Endpoint, reader: Reader) -> Reader:
         raised = replace(reader, version=reader.version + 1)
-        # (who has written it writes the batch)
+        # Whoever has written it writes the batch, so of several that write the same only one may.
         self._table.put_version(_key(sink) | encode_reader(raised), read=decode_reader, alone=True)
         return raised
 
