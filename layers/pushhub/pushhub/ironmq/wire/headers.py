@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
 from pushhub.base.numerals import digits
-from pushhub.engine.model.message import HOPS_HEADER, MAX_HOPS, Message
+from pushhub.engine.model.message import HOPS_HEADER, MAX_HOPS, Message, hops_said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ WEBHOOK_PREFIX = "x-subscribers-"
 DESCENDANTS_HEADER = "Pushhub-Descendants"
 """Sent with each push: how many messages may derive from it in this hub."""
 
-MAX_TRAIL_DIGITS = 9
+MAX_ALLOWANCE_DIGITS = 9
 
 _HUB_NAMES = frozenset(
     {
@@ -175,12 +175,8 @@ def webhook_trail(request_headers: Mapping[str, str]) -> tuple[int, int | None]:
     Raises:
         Invalid: It has passed too many queues.
     """
-    hops = _number(request_headers, HOPS_HEADER) or 0
-    allowance = _number(request_headers, DESCENDANTS_HEADER)
+    hops = hops_said(request_headers.get(HOPS_HEADER.lower(), ""))
+    allowance = digits(request_headers.get(DESCENDANTS_HEADER.lower(), ""), MAX_ALLOWANCE_DIGITS)
     if hops > MAX_HOPS or allowance == 0:
         raise Invalid("Message has passed too many queues; taken for a loop")
     return hops, None if allowance is None else allowance - 1
-
-
-def _number(request_headers: Mapping[str, str], name: str) -> int | None:
-    return digits(request_headers.get(name.lower(), ""), MAX_TRAIL_DIGITS)
