@@ -2,7 +2,7 @@
 night of the report over what they left, and a page of the console.
 
 This is what ``make test`` shows of the whole; what can go wrong on these paths is in ``tests/stack``, ``tests/glue``
-and ``tests/browser``. The tests are in the order of the file, as the report is made of what the others did.
+and ``tests/browser``. The report is made of what the fixture ``sent`` did, so each test can run alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import json
 import shutil
 import urllib.parse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -49,8 +50,20 @@ def shop(stack: RunningStack) -> ProjectClient:
     return ProjectClient.another(stack)
 
 
-def test_the_ironmq_client_posts_and_subscribers_are_sent_the_bytes(shop: ProjectClient) -> None:
-    # Given a push queue with a subscriber that accepts, and one that never does, and a pull queue
+@dataclass
+class Sent:
+    """What was sent of the two orders, and how the pull queue's task was consumed."""
+
+    good: Sequence[str]
+    bad: Sequence[str]
+    task: str
+    reserved: Mapping[str, Any]
+    deleted: Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def sent(shop: ProjectClient) -> Sent:
+    """Orders posted to a push queue by IronMQ's client, until every attempt was made, and a task pulled by it."""
     address = urllib.parse.urlsplit(shop.base_url)
     client: Any = IronMQ(
         host=address.hostname, port=address.port, protocol="http", project_id=shop.project_id, token=shop.token
@@ -60,23 +73,28 @@ def test_the_ironmq_client_posts_and_subscribers_are_sent_the_bytes(shop: Projec
         subscribers = [{"name": "good", "url": good.url}, {"name": "bad", "url": bad.url}]
         push = {"subscribers": subscribers, "retries": 1, "retries_delay": 3}
         client.create_queue("orders", {"type": "multicast", "push": push})
-        # When messages are posted
-        posted = client.queue("orders").post(*ORDERS)["ids"]
-        # Then both were asked, the one once and the other twice, with these bytes
-        for message_id in posted:
+        for message_id in client.queue("orders").post(*ORDERS)["ids"]:
             shop.wait_codes("orders", message_id, [200, 500], [1, 2], seconds=WAIT_S)
-        assert sorted(each.body.decode() for each in good.wait(2)) == sorted(ORDERS)
-        assert Counter(each.body.decode() for each in bad.wait(4)) == dict.fromkeys(ORDERS, 2)
-    # And what is in a pull queue is reserved and deleted
+        to_good, to_bad = ([each.body.decode() for each in arrived] for arrived in (good.wait(2), bad.wait(4)))
     pull = client.queue("tasks")
     [task] = pull.post("task")["ids"]
     [reserved] = pull.reserve()["messages"]
-    assert (reserved["id"], reserved["body"]) == (task, "task")
-    assert pull.delete(task, reserved["reservation_id"]) == {"msg": "Deleted"}
+    return Sent(to_good, to_bad, task, reserved, pull.delete(task, reserved["reservation_id"]))
 
 
+def test_the_ironmq_client_posts_and_subscribers_are_sent_the_bytes(sent: Sent) -> None:
+    # Given a push queue with a subscriber that accepts, and one that never does, when messages were posted
+    # Then both were asked, the one once and the other twice, with these bytes
+    assert sorted(sent.good) == sorted(ORDERS)
+    assert Counter(sent.bad) == dict.fromkeys(ORDERS, 2)
+    # And what was in a pull queue was reserved and deleted
+    assert (sent.reserved["id"], sent.reserved["body"]) == (sent.task, "task")
+    assert sent.deleted == {"msg": "Deleted"}
+
+
+@pytest.mark.usefixtures("sent")
 def test_the_report_accounts_for_everything_that_was_posted(stack: RunningStack, shop: ProjectClient) -> None:
-    # Given the records of the test before: two messages accepted with three attempts each, and three of a pull queue
+    # Given their records: two messages accepted with three attempts each, and three of a pull queue
     # (they come by the streams of two tables, which do not wait for each other)
     def recorded() -> bool:
         kinds = Counter((each["dialect"], each["kind"]) for each in records_of(stack, shop.project_id))
