@@ -13,7 +13,7 @@ from glue_jobs import local_report
 from glue_jobs.delivery_report.run import running
 from glue_jobs.delivery_report.run.arguments import BadInput
 from glue_jobs.delivery_report.run.running import LONGEST, alone
-from glue_jobs.delivery_report.storage.files import create_text
+from glue_jobs.delivery_report.storage.files import replace_text
 
 PARENT = os.getppid()
 
@@ -41,13 +41,19 @@ def test_a_second_run_says_who_runs(tmp_path: Path) -> None:
         assert note.exists()
 
 
-def test_of_two_at_once_one_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a second run that begins after the first has seen that nobody runs, and before it says that it does
-    def meanwhile(path: str, text: str) -> bool:
-        noted(tmp_path)
-        return create_text(path, text)
+@pytest.mark.parametrize("dead", [False, True])
+def test_of_two_at_once_one_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, dead: bool) -> None:
+    # Given a second run that begins after the first has seen that nobody runs, or that who ran is dead, and before it
+    # says that it runs itself
+    if dead:
+        noted(tmp_path, process=os.getpid())
 
-    monkeypatch.setattr(running, "create_text", meanwhile)
+    def meanwhile(path: str, text: str, *, former: str | None) -> bool:
+        if dead is (former is not None):
+            noted(tmp_path)
+        return replace_text(path, text, former=former)
+
+    monkeypatch.setattr(running, "replace_text", meanwhile)
     # Then only the second one runs
     with pytest.raises(BadInput, match=f"process {PARENT} of"), alone(f"{tmp_path}"):
         pytest.fail("ran beside another")

@@ -1,56 +1,71 @@
-"""Two runs of the report at once: the second says who runs."""
+"""Two runs of the report at once, as on Glue, where S3 says which of them is first."""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
+import boto3
 import pytest
 from glue_jobs.delivery_report.run.arguments import BadInput
-from glue_jobs.delivery_report.run.running import LONGEST, alone
+from glue_jobs.delivery_report.run.running import alone
+from glue_jobs.delivery_report.storage import files
+from glue_jobs.delivery_report.storage.files import read_text, replace_text
+from local.place import Place
+
+SIDE_BY_SIDE = 8
 
 
-def noted(folder: Path, **changes: Any) -> Path:
-    """The note of another run, of this test's parent process unless said otherwise."""
-    place = folder / "curated" / "running.json"
-    place.parent.mkdir(parents=True)
-    run = {"since": datetime.now(UTC).isoformat(), "process": os.getppid(), "host": socket.gethostname(), **changes}
-    place.write_text(json.dumps(run))
-    return place
+@pytest.fixture
+def output(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket of the emulator's."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{place.aws_port}")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    files._client.cache_clear()
+    boto3.client("s3").create_bucket(Bucket="reports")
+    yield "s3://reports"
+    files._client.cache_clear()
 
 
-def test_the_second_of_two_runs_says_who_runs_and_leaves_it_alone(tmp_path: Path) -> None:
-    place = noted(tmp_path)
-    before = place.read_text()
-    with pytest.raises(BadInput, match=f"process {os.getppid()} of "), alone(f"file://{tmp_path}"):
+@pytest.mark.parametrize("former", [None, "a dead run's"])
+def test_of_several_that_take_a_note_at_once_one_has_it(output: str, former: str | None) -> None:
+    # Given no note, or that of a dead run, which several have read
+    place = f"{output}/{former}/running.json"
+    if former is not None:
+        assert replace_text(place, former, former=None)
+    ready = Barrier(SIDE_BY_SIDE)
+
+    def take(number: int) -> bool:
+        ready.wait()
+        return replace_text(place, f"{number}", former=former)
+
+    # When all take it
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as side_by_side:
+        taken = [*side_by_side.map(take, range(SIDE_BY_SIDE))]
+    # Then one has it, and it says which
+    assert taken.count(True) == 1
+    assert read_text(place) == f"{taken.index(True)}"
+    # And nobody has what has gone meanwhile
+    files.remove_file(place)
+    assert not replace_text(place, "9", former="0")
+
+
+def test_the_second_run_says_who_runs_and_a_dead_one_is_followed(output: str) -> None:
+    # Given a run elsewhere
+    place = f"{output}/curated/running.json"
+    other = {"since": "2999-01-01T00:00:00+00:00", "process": 7, "host": "elsewhere"}
+    assert replace_text(place, json.dumps(other), former=None)
+    # Then the second one is told
+    with pytest.raises(BadInput, match="process 7 of elsewhere"), alone(output):
         pytest.fail("two ran at once")
-    assert place.read_text() == before
-
-
-def test_a_run_elsewhere_counts_until_it_cannot_live_any_more(tmp_path: Path) -> None:
-    noted(tmp_path, host="elsewhere")
-    with pytest.raises(BadInput, match="of elsewhere"), alone(f"file://{tmp_path}"):
-        pytest.fail("two ran at once")
-
-
-@pytest.mark.parametrize(
-    "of_it",
-    [
-        {"process": 2**22 + 1},
-        {"host": "elsewhere", "since": (datetime.now(UTC) - LONGEST - timedelta(minutes=1)).isoformat()},
-    ],
-    ids=["its process is gone", "too long ago"],
-)
-def test_what_a_killed_run_has_left_stops_nobody(tmp_path: Path, of_it: dict[str, Any]) -> None:
-    place = noted(tmp_path, **of_it)
-    with alone(f"file://{tmp_path}"):
-        assert json.loads(place.read_text())["process"] == os.getpid()
-    # Then nothing of this run is left, whether it ends well or not
-    assert not place.exists()
-    with pytest.raises(ValueError, match="broken"), alone(f"file://{tmp_path}"):
-        raise ValueError("broken")
-    assert not place.exists()
+    # And once it cannot live any more, it runs, and leaves nothing
+    dead = {**other, "since": "2000-01-01T00:00:00+00:00"}
+    assert replace_text(place, json.dumps(dead), former=json.dumps(other))
+    with alone(output):
+        assert json.loads(read_text(place) or "")["process"] == os.getpid()
+    assert read_text(place) is None

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from ..storage.files import create_text, read_text, remove_file
+from ..storage.files import read_text, remove_file, replace_text
 from .arguments import BadInput
 
 LONGEST: Final = timedelta(hours=5)
@@ -34,19 +34,20 @@ def alone(output: str) -> Iterator[None]:
     if place in _held:
         yield
         return
-    mine = {
+    run = {
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
         "process": os.getpid(),
         "host": socket.gethostname(),
     }
-    while not create_text(place, json.dumps(mine)):
-        other = json.loads(read_text(place) or "null")
-        if isinstance(other, dict) and _lives(other):
+    mine, former = json.dumps(run), None
+    while not replace_text(place, mine, former=former):
+        former = read_text(place)
+        other = json.loads(former or "null")
+        if other and _lives(other):
             raise BadInput(
                 f"another run works on {output}: since {other['since']}, process {other['process']} of "
                 f"{other['host']}; wait for its end, or remove {place} if it is dead"
             )
-        remove_file(place)
     _held.add(place)
     try:
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _S3 = ("s3", "s3a", "s3n")
+
+_JSON = "application/json"
+
+_ANOTHER_CAME_FIRST = (404, 409, 412)
+"""How S3 answers if an object has gone, is being written, or is another one than a condition names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,28 +116,26 @@ def write_text(path: str, text: str, content_type: str) -> None:
     unfinished.replace(file)
 
 
-def create_text(path: str, text: str) -> bool:
-    """Write one small file of JSON, completely, if there is none: whether there was none.
+def replace_text(path: str, text: str, *, former: str | None) -> bool:
+    """Write one small file of JSON, completely, if it is as it was read: whether it was. Of several at once, one
+    writes it.
 
-    Of two at once on this machine, one writes it; on S3 both may.
+    Args:
+        former: What it held; None if there was none.
     """
     scheme, rest = _split(path)
     if scheme in _S3:
-        # The SDK of Glue knows no condition of a write.
-        if read_text(path) is not None:
-            return False
-        write_text(path, text, "application/json")
-        return True
-    file = Path(rest)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    unfinished.write_text(text, encoding="utf-8")
+        return _replace_on_s3(*_place(rest), text, former)
+    folder = Path(rest).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
     try:
-        file.hardlink_to(unfinished)
-    except FileExistsError:
-        return False
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if read_text(path) != former:
+            return False
+        write_text(path, text, _JSON)
     finally:
-        unfinished.unlink()
+        os.close(lock)
     return True
 
 
@@ -160,6 +164,28 @@ def remove(path: str) -> None:
             refused = _client().delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True}).get("Errors")
             if refused:
                 raise OSError(f"{len(refused)} objects below {path} could not be removed: {refused[0].get('Code')}")
+
+
+def _replace_on_s3(bucket: str, key: str, text: str, former: str | None) -> bool:
+    import boto3  # noqa: PLC0415 (see below)
+    from botocore.exceptions import ClientError  # noqa: PLC0415
+
+    client = boto3.client("s3")
+    condition = {"If-None-Match": "*"}
+    try:
+        if former is not None:
+            there = client.get_object(Bucket=bucket, Key=key)
+            if there["Body"].read().decode() != former:
+                return False
+            condition = {"If-Match": there["ETag"]}
+        # Not as a parameter, which the SDK of Glue may not know.
+        client.meta.events.register("before-call.s3.PutObject", lambda params, **_: params["headers"].update(condition))
+        client.put_object(Bucket=bucket, Key=key, Body=text.encode(), ContentType=f"{_JSON}; charset=utf-8")
+    except ClientError as error:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] in _ANOTHER_CAME_FIRST:
+            return False
+        raise
+    return True
 
 
 def _on_s3(rest: str) -> Iterator[tuple[str, Stored]]:
