@@ -10,8 +10,19 @@ import pytest
 from tests.contract.samples import message
 
 from pushhub.engine.attempts import decision
-from pushhub.engine.attempts.decision import Ask, Decision, End, Leave, Progress, Skip, begin, decide
-from pushhub.engine.attempts.job import Job
+from pushhub.engine.attempts.decision import (
+    CLOCK_SKEW_MS,
+    MANUAL_HEAD_START_MS,
+    Ask,
+    Decision,
+    End,
+    Leave,
+    Progress,
+    Skip,
+    begin,
+    decide,
+)
+from pushhub.engine.attempts.job import EARLY_MS, Job
 from pushhub.engine.model.delivery import Delivery, DeliveryState, Step, ask_for_try, opening
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.following import Follow, Following
@@ -83,9 +94,18 @@ def test_one_that_is_not_due_is_looked_at_again_then() -> None:
     assert decided(a_job(), later) == Leave(following=Following(Follow.LATER, NOW + 700), tell=True)
 
 
-def test_one_that_waits_in_the_schedule_is_left_to_it() -> None:
-    far = a_delivery(due_at=NOW + HOUR_MS - 1, scheduled=True)
-    assert decided(a_job(), far) == Leave(following=Following(Follow.NOTHING), tell=True)
+@pytest.mark.parametrize(
+    ("early_ms", "following"),
+    [
+        (CLOCK_SKEW_MS, Following(Follow.LATER, NOW + CLOCK_SKEW_MS)),
+        (CLOCK_SKEW_MS + 1, Following(Follow.NOTHING)),
+    ],
+)
+def test_one_that_is_scheduled_is_left_to_the_schedule_unless_it_is_about_to_be_due(
+    early_ms: int, following: Following
+) -> None:
+    waits = a_delivery(due_at=NOW + early_ms, scheduled=True)
+    assert decided(a_job(), waits) == Leave(following=following, tell=True)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +140,10 @@ def test_no_attempt_begins_that_may_outlast_the_run() -> None:
     assert isinstance(found, Leave)
     assert (found.following.follow, found.following.outlasts(14_999)) == (Follow.LATER, True)
     assert isinstance(decided(a_job(), a_delivery(), remaining_ms=15_000), Ask)
+    # And a postponed poll stays a poll
+    polled = decided(a_job(), a_delivery(update_url="https://a.example/status"), remaining_ms=0)
+    assert isinstance(polled, Leave)
+    assert polled.following.follow is Follow.POLL
 
 
 def test_a_lease_is_for_one_attempt() -> None:
@@ -128,9 +152,10 @@ def test_a_lease_is_for_one_attempt() -> None:
 
 
 def test_a_try_that_a_person_asked_for_is_left_to_its_own_order() -> None:
-    asked = ask_for_try(a_delivery(), NOW - 1)
+    asked = ask_for_try(a_delivery(), NOW + 1 - MANUAL_HEAD_START_MS)
     # Given another order of the delivery, then it waits a minute for the one that was sent with the request
-    assert decided(a_job(), asked) == Leave(following=Following(Follow.LATER, NOW - 1 + 60_000))
+    assert decided(a_job(), asked) == Leave(following=Following(Follow.LATER, NOW + 1))
+    assert isinstance(decided(a_job(), ask_for_try(a_delivery(), NOW - MANUAL_HEAD_START_MS)), Ask)
     # And that one makes it
     found = decided(a_job(manual=True), asked)
     assert isinstance(found, Ask)
@@ -146,14 +171,25 @@ def test_after_an_attempt_the_schedule_brings_a_long_wait_back() -> None:
     assert decided(a_job(), waits, AGAIN) == Leave(following=Following(Follow.NOTHING))
 
 
-def test_an_order_that_comes_behind_another_looks_again_when_that_one_must_be_over() -> None:
-    # Given a delivery that another order attempted, and that waits for its next try
-    retried = a_delivery(attempts=1, due_at=NOW + 60_000)
-    # Then this order comes after that try, not with it; the order that made the attempt is on time
-    behind, own = decided(a_job(), retried), decided(a_job(), retried, AGAIN)
+@pytest.mark.parametrize(
+    ("wait_ms", "attempts", "late_ms"),
+    [
+        (EARLY_MS + 1, 1, 15_000),
+        (EARLY_MS, 1, 0),  # clocks differ
+        (EARLY_MS + 1, 0, 0),  # a message that was posted with a delay
+    ],
+)
+def test_an_order_that_comes_early_stays_behind_the_one_that_made_the_last_attempt(
+    wait_ms: int, attempts: int, late_ms: int
+) -> None:
+    # Given a delivery that waits for its next try
+    waits = a_delivery(attempts=attempts, due_at=NOW + wait_ms)
+    # Then an order that did not make its last attempt comes after that try, not with it
+    behind = decided(a_job(), waits)
     assert isinstance(behind, Leave)
-    assert behind.following.due_at == NOW + 60_000 + 15_000
-    assert own == Leave(following=Following(Follow.LATER, NOW + 60_000), tell=True)
+    assert behind.following.due_at == NOW + wait_ms + late_ms
+    # And the one that made it is on time
+    assert decided(a_job(), waits, AGAIN) == Leave(following=Following(Follow.LATER, NOW + wait_ms), tell=True)
 
 
 @pytest.mark.parametrize(

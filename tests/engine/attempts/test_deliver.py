@@ -20,11 +20,10 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.attempts.admission import PROBE_MARGIN_MS, Admission
 from pushhub.engine.attempts.circuits import Gate
-from pushhub.engine.attempts.decision import CLOCK_SKEW_MS, MANUAL_HEAD_START_MS
 from pushhub.engine.attempts.deliver import Deliver, Requests
 from pushhub.engine.attempts.delivery_news import DeliveryNews
 from pushhub.engine.attempts.in_order import InOrder
-from pushhub.engine.attempts.job import DEADLINE_MARGIN_MS, EARLY_MS, MayAsk
+from pushhub.engine.attempts.job import DEADLINE_MARGIN_MS, MayAsk
 from pushhub.engine.model.answer_rules import STANDARD_RULES, Asked, Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, Exponential, FixedDelay
 from pushhub.engine.model.circuit import Circuit, SubscriberKey
@@ -306,17 +305,6 @@ def test_the_last_failure_goes_to_the_error_queue_and_is_counted() -> None:
     assert bench.telemetry.counts == {"AttemptsFailed": 1, "DeliveriesExhausted": 1}
 
 
-def test_a_subscribers_own_policy_says_how_often_and_how_far_apart() -> None:
-    message = a_message()
-    bench = Bench(a_subscriber(retry=FixedDelay(retries=9, delay_s=7)))
-    bench.outcomes = [answered(500)]
-    assert bench.run(message, waiting(message, tries=5)) == Following(Follow.LATER, START + 30 + 7_000)
-    # And when no more are allowed, none is made
-    bench = Bench(a_subscriber(retry=FixedDelay(retries=0, delay_s=7)))
-    assert bench.run(message, waiting(message, tries=1)) == Following(Follow.ERROR)
-    assert bench.orders == []
-
-
 def test_what_is_in_no_order_looks_for_no_successor() -> None:
     message = a_message()
     for gone in (False, True):
@@ -406,18 +394,6 @@ def test_a_poll_goes_on_from_the_poll_queue() -> None:
 # -- no attempt
 
 
-@pytest.mark.parametrize(("left_ms", "attempted"), [(10_000 + DEADLINE_MARGIN_MS - 1, 0), (15_000, 1)])
-def test_an_attempt_begins_only_if_it_would_end_in_time(left_ms: int, attempted: int) -> None:
-    bench, message = Bench(), a_message()
-    following = bench.run(message, remaining_ms=left_ms)
-    assert len(bench.orders) == attempted
-    assert following == (Following(Follow.NOTHING) if attempted else Following(Follow.LATER, START))
-    # And a postponed poll stays a poll
-    bench = Bench()
-    polled = waiting(message, update_url="https://a.example/status")
-    assert bench.run(message, polled, remaining_ms=0) == Following(Follow.POLL, START)
-
-
 @pytest.mark.parametrize(("timeout_s", "long"), [(40, False), (41, True)])
 @pytest.mark.parametrize("limits", [None, Limits(rate_per_s=2)])
 def test_what_was_not_begun_says_how_long_it_may_take_and_where_it_is_to_wait(
@@ -448,13 +424,6 @@ def test_what_is_not_due_is_looked_at_when_it_is_and_told_to_those_who_watch() -
     assert bench.endings == [("q", message, stored)]
     polled = waiting(message, due_at=START + 5_000, update_url="https://a.example/status")
     assert Bench().run(message, polled) == Following(Follow.POLL, START + 5_000)
-
-
-@pytest.mark.parametrize(("early_ms", "follow"), [(CLOCK_SKEW_MS, Follow.LATER), (CLOCK_SKEW_MS + 1, Follow.NOTHING)])
-def test_what_is_scheduled_is_left_to_the_schedule_unless_it_is_about_to_be_due(early_ms: int, follow: Follow) -> None:
-    bench, message = Bench(), a_message()
-    following = bench.run(message, waiting(message, due_at=START + early_ms, scheduled=True))
-    assert following == Following(follow, START + early_ms if follow is Follow.LATER else 0)
 
 
 @pytest.mark.parametrize(
@@ -524,18 +493,6 @@ def test_without_its_queue_a_delivery_is_cancelled(gone: str) -> None:
     assert (closed.state, closed.reason) == (DeliveryState.CANCELLED, "queue_deleted")
     assert bench.endings == [("q", message, closed)]
     assert bench.telemetry.named("delivery_closed")[0]["reason"] == "queue_deleted"
-
-
-@pytest.mark.parametrize(("after_ms", "cleared"), [(0, True), (1, False)])
-def test_what_was_there_when_the_queue_was_cleared_is_cancelled(after_ms: int, cleared: bool) -> None:
-    bench, message = Bench(), a_message()
-    assert bench.now_stored is not None
-    bench.remembered = bench.now_stored = replace(bench.now_stored, cleared_at=message.accepted_at - after_ms)
-    bench.run(message)
-    stored = bench.stored(message)
-    ended = (DeliveryState.CANCELLED, "queue_cleared") if cleared else (DeliveryState.DELIVERED, "")
-    assert (stored.state, stored.reason) == ended
-    assert bench.endings[0] == ("q", message, stored)
 
 
 @pytest.mark.parametrize("retried", [False, True])
@@ -792,21 +749,6 @@ def test_one_that_was_tried_already_waits_behind_nobody() -> None:
     assert len(bench.orders) == 1
 
 
-def test_when_the_one_before_ends_meanwhile_it_goes_on() -> None:
-    first, second = in_order()
-    bench = Bench()
-    bench.messages.accept_once(first)
-    wait_behind = bench.subscribers.wait_behind
-
-    def ends_meanwhile(*given: object) -> None:
-        wait_behind(*given)  # type: ignore[arg-type]
-        bench.messages.delete(first)
-
-    bench.subscribers.wait_behind = ends_meanwhile  # type: ignore[method-assign, assignment]
-    bench.run(second)
-    assert len(bench.orders) == 1
-
-
 @pytest.mark.parametrize("whose", ["of the one before", "of the one that waits"])
 @pytest.mark.parametrize("place", range(5))
 def test_one_that_waits_is_tried_once_however_the_end_of_the_one_before_and_its_own_look_meet(
@@ -880,22 +822,6 @@ def test_an_asked_for_try_is_made_by_its_own_order_and_its_delivery_waits_on() -
     assert (stored.last.manual, stored.last.subscriber, stored.last.dialect) == (True, "A", "tested")
     assert (stored.status("a").name, stored.status("a").url) == ("A", "test://a")
     assert bench.telemetry.named("attempt")[0]["manual"] is True
-
-
-@pytest.mark.parametrize(("ago_ms", "tried"), [(MANUAL_HEAD_START_MS - 1, False), (MANUAL_HEAD_START_MS, True)])
-def test_the_automatic_order_leaves_it_to_the_asked_ones_for_a_minute(ago_ms: int, tried: bool) -> None:
-    bench, message = Bench(), a_message()
-    following = bench.run(message, asked_for(message, ago_ms=ago_ms))
-    assert len(bench.orders) == tried
-    if not tried:
-        assert following == Following(Follow.LATER, START + 1)
-
-
-def test_an_order_for_a_try_that_was_made_or_dropped_does_nothing() -> None:
-    for due_at in (START, START + 5_000):
-        bench, message = Bench(), a_message()
-        assert bench.run(message, waiting(message, due_at=due_at), manual=True) == Following(Follow.NOTHING)
-        assert (bench.orders, bench.endings) == ([], [])
 
 
 def test_an_answer_that_ends_the_automatic_tries_too_is_told_and_one_beside_none_is_not() -> None:
@@ -997,23 +923,6 @@ def test_a_duplicates_failure_leaves_what_the_first_one_wrote() -> None:
     # Its order goes behind that of the first one: it comes when the first one's next request must be over
     assert bench.run(message, stored) == Following(Follow.LATER, START + 60_000 + 10_000 + DEADLINE_MARGIN_MS)
     assert bench.stored(message) == first
-
-
-@pytest.mark.parametrize(
-    ("wait_ms", "attempts", "late_ms"),
-    [
-        (EARLY_MS + 1, 1, 10_000 + DEADLINE_MARGIN_MS),
-        (EARLY_MS, 1, 0),  # clocks differ
-        (EARLY_MS + 1, 0, 0),  # a message that was posted with a delay
-    ],
-)
-def test_an_order_that_comes_early_stays_behind_the_one_that_made_the_last_attempt(
-    wait_ms: int, attempts: int, late_ms: int
-) -> None:
-    bench, message = Bench(), a_message()
-    stored = waiting(message, due_at=START + wait_ms, attempts=attempts)
-    assert bench.run(message, stored) == Following(Follow.LATER, START + wait_ms + late_ms)
-    assert bench.orders == []
 
 
 def test_a_duplicates_success_delivers_what_the_first_one_left_waiting() -> None:

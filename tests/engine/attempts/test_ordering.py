@@ -5,7 +5,6 @@ On fakes.
 
 from __future__ import annotations
 
-import random
 from contextlib import suppress
 from itertools import product
 
@@ -16,9 +15,7 @@ from tests.fakes import Crash, Fault, FaultPlan, Reply
 from pushhub.base.errors import HubError
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.backoff import RetrySchedule
-from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
 from pushhub.engine.model.work import WorkOrder
 
 A, B = "https://a.example/in", "https://b.example/in"
@@ -62,70 +59,6 @@ def test_a_retry_holds_back_what_follows_it_in_its_key_and_nothing_else() -> Non
     assert in_order(arrived(world, "s1"))
 
 
-@pytest.mark.parametrize("ends", ["exhausted", "expired", "deleted"])
-def test_what_ends_without_success_lets_the_next_one_go(ends: str) -> None:
-    world = World()
-    waits = (60,) if ends == "exhausted" else (HOUR_S,) * 50
-    world.make_queue(
-        "q",
-        subscribers(A),
-        retry=RetrySchedule(waits_s=waits),
-        expiration=2 * HOUR_S if ends == "expired" else 30 * DAY_S,
-    )
-    world.sender.script(A, Reply(status_code=500))
-    [first] = world.post("q", b"1", order_key="k")
-    world.run(seconds=10)
-    if ends == "expired":
-        world.run(seconds=HOUR_S)
-    [second] = world.post("q", b"2", order_key="k")
-    world.run(seconds=10)
-    assert world.deliveries(second) == []
-    if ends == "deleted":
-        message = next(each for each in world.messages.all_messages() if each.message_id == first)
-        world.messages.delete(message)
-    world.run(seconds=2 * HOUR_S - 5)
-    world.sender.script(A, 200)
-    world.run(seconds=DAY_S)
-    attempts = [each.body for each in world.sender.requests_to(A)]
-    assert attempts.index(b"2") == attempts.count(b"1")
-    assert [each.settled for each in world.deliveries(second)] == [True]
-
-
-def test_a_subscriber_that_is_added_later_does_not_wait_for_what_it_was_not_owed() -> None:
-    world = World()
-    first = world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(DAY_S,)))
-    world.sender.script(A, 500)
-    world.post("q", b"1", order_key="k")
-    world.run(seconds=5)
-    world.config.delete_queue(first)
-    world.make_queue("q", subscribers(A, B), retry=RetrySchedule(waits_s=(DAY_S,)))
-    world.post("q", b"2", order_key="k")
-    world.run(seconds=60)
-    assert [each.body for each in world.sender.requests_to(B)] == [b"2"]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_whatever_fails_each_key_arrives_in_its_order(seed: int) -> None:
-    # Given two subscribers, one of which fails at random, and messages of three keys, posted at random times
-    chance = random.Random(seed)
-    world = World()
-    world.make_queue(
-        "q", subscribers(A, B), retry=RetrySchedule(waits_s=(5, 30, 1_000, 3_000, 10_000)), circuit=Circuit(failures=4)
-    )
-    world.sender.script(A, *[chance.choice([200, 200, 500, 503]) for _ in range(60)], 200)
-    for number in range(25):
-        for _ in range(chance.randrange(3)):
-            world.post("q", b"%d" % number, order_key=chance.choice("xyz"))
-        world.run(seconds=chance.choice([0, 1, 40]))
-    world.run(seconds=3 * DAY_S)
-    # Then all have ended, and in the order of their keys
-    deliveries = world.messages.all_deliveries()
-    assert all(each.settled for each in deliveries)
-    assert len(deliveries) == 2 * len(world.messages.all_messages())
-    for subscriber_id in ("s0", "s1"):
-        assert in_order(arrived(world, subscriber_id))
-
-
 def test_no_two_requests_of_a_key_are_under_way_at_a_time() -> None:
     world = World()
     world.make_queue("q", subscribers(A))
@@ -150,17 +83,6 @@ def test_messages_without_a_key_cost_nothing_more() -> None:
     world.post("q", b"1", b"2")
     world.run(seconds=5)
     assert not [each for each in plan.calls if each.startswith("subscribers.")]
-
-
-def test_records_say_the_place_in_the_order() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A))
-    world.post("q", b"1", b"2", order_key="k")
-    world.run(seconds=60)
-    accepted = [record_of_acceptance(each) for each in world.messages.all_messages()]
-    assert [each.sequence for each in accepted] == [1, 2]
-    attempts = [record_of_delivery(None, each, 0) for each in world.messages.saved]
-    assert [(each.order_key, each.sequence) for each in attempts if each] == [("k", 1), ("k", 2)]
 
 
 def a_line(plan: FaultPlan) -> tuple[World, list[str]]:

@@ -10,16 +10,13 @@ import pytest
 from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import Crash, Fault, FaultPlan, Reply
 
-from pushhub.base.errors import Forbidden, HubError
+from pushhub.base.errors import HubError
 from pushhub.base.ports import PushRequest
-from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import RetrySchedule
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings
-from pushhub.engine.model.record import RecordKind
-from pushhub.engine.model.records import record_of_delivery
 
 A, B = "https://a.example/in", "https://b.example/in"
 HOUR_S, DAY_S = 3_600, 86_400
@@ -68,24 +65,6 @@ def test_a_success_ends_the_automatic_tries(wait_s: int) -> None:
     assert world.messages.scheduled() == []
 
 
-@pytest.mark.parametrize("wait_s", [600, 2 * HOUR_S])
-def test_a_failure_is_not_repeated_and_leaves_the_automatic_tries(wait_s: int) -> None:
-    world = World()
-    message_id = a_failing_queue(world, wait_s, wait_s)
-    before = the_delivery(world, message_id)
-    # When a manual try fails
-    resend(world, message_id)
-    world.run(seconds=1)
-    # Then the next automatic one is still due at its time
-    after = the_delivery(world, message_id)
-    assert (after.state, after.due_at, after.tries) == (before.state, before.due_at, before.tries)
-    assert after.scheduled == before.scheduled == (wait_s > 900)
-    # And the two remaining retries are made when due, and no others
-    world.run(seconds=DAY_S)
-    assert the_delivery(world, message_id).state is DeliveryState.EXHAUSTED
-    assert len(world.sender.requests) == 4
-
-
 def test_what_is_exhausted_can_be_tried_again_as_often_as_a_person_wants() -> None:
     # Given an exhausted delivery, reported to the error queue
     world = World()
@@ -107,20 +86,6 @@ def test_what_is_exhausted_can_be_tried_again_as_often_as_a_person_wants() -> No
     resend(world, message_id)
     world.run(seconds=5)
     assert the_delivery(world, message_id).state is DeliveryState.DELIVERED
-
-
-def test_what_arrived_can_be_sent_again_and_stays_delivered() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A))
-    world.sender.script(A, 200, 500, 200)
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=5)
-    arrived = the_delivery(world, message_id)
-    for attempts in (2, 3):
-        resend(world, message_id)
-        world.run(seconds=DAY_S)
-        again = the_delivery(world, message_id)
-        assert (again.state, again.settled_at, again.attempts) == (arrived.state, arrived.settled_at, attempts)
 
 
 def test_asking_twice_before_the_try_is_made_is_asking_once() -> None:
@@ -154,43 +119,6 @@ def test_asking_again_while_the_try_is_under_way_is_asking_for_another(first: in
     assert (done.state is DeliveryState.DELIVERED) is (200 in (first, second))
     world.run(seconds=DAY_S)
     assert len(world.sender.requests) == (3 if 200 in (first, second) else 4)
-
-
-def test_a_retry_at_the_same_moment_leaves_the_try_to_its_own_order() -> None:
-    # Given a retry that is due, and a person who asks for a try before it is looked at
-    world = World()
-    message_id = a_failing_queue(world, 30, 30)
-    world.sender.script(A, 200)
-    world.clock.advance(seconds=40)
-    resend(world, message_id)
-    # When the retry's order is looked at first
-    [retry] = world.retry_queue.receive(limit=1)
-    assert not retry.order.manual
-    kept = world.push.run([retry], source=world.hub.engine.ports.retry_queue, remaining_ms=lambda: 600_000)
-    # Then the try is left to its own order, or both would make it, and this order is kept for what comes after
-    assert kept == {retry.sqs_id}
-    assert len(world.sender.requests) == 1
-    world.run(seconds=5)
-    assert len(world.sender.requests) == 2
-    world.run(seconds=100)
-    assert the_delivery(world, message_id).attempts == len(world.sender.requests) == 2
-
-
-def test_a_try_whose_own_order_was_lost_is_made_by_the_retrys() -> None:
-    # Given a manual try whose order never reached the queue
-    world = World()
-    message_id = a_failing_queue(world, 30, 30)
-    world.sender.script(A, 200)
-    world.clock.advance(seconds=20)
-    resend(world, message_id)
-    [lost] = world.retry_queue.receive()
-    assert lost.order.manual
-    world.retry_queue.delete([lost.receipt_handle])
-    # When its retry comes, then the try is made a minute after it was requested
-    world.run(seconds=55)
-    assert len(world.sender.requests) == 1
-    world.run(seconds=15)
-    assert the_delivery(world, message_id).attempts == len(world.sender.requests) == 2
 
 
 def test_a_message_never_tried_so_far_can_be_sent() -> None:
@@ -255,59 +183,6 @@ def test_a_subscriber_can_be_owed_a_message_later_with_all_its_tries() -> None:
     assert len(world.sender.requests) == 3
 
 
-def test_what_cannot_be_tried_is_refused() -> None:
-    world = World()
-    message_id = a_failing_queue(world, 600)
-    message = message_of(world, message_id)
-    world.make_queue("any", subscribers(A, B), unicast=True)
-    [unicast_id] = world.post("any", b"x")
-    unicast = world.messages.message(MessageKey(PROJECT, "uid-any", unicast_id))
-    assert unicast is not None
-    with pytest.raises(Forbidden):
-        world.hub.engine.resend.ask(unicast, "*")
-    world.clock.set(message.expires_at)
-    with pytest.raises(Forbidden):
-        world.hub.engine.resend.ask(message, "s0")
-
-
-@pytest.mark.parametrize("removed", [False, True])
-def test_a_subscriber_that_is_disabled_or_removed_is_not_tried(removed: bool) -> None:
-    # Given an exhausted delivery, and one of a message that was never owed, to a subscriber that may not be asked
-    world = World()
-    message_id = a_failing_queue(world)
-    the_subscriber_is_added(world, message_id)
-    stored = world.config.queue(PROJECT, "q", fresh=True)
-    assert stored is not None
-    if removed:
-        world.config.update_queue(replace(stored, push=PushSettings(subscribers=())))
-    else:
-        for each in ("s0", "s1"):
-            world.owner.set_disabled(PROJECT, "q", each, disabled=True)
-    # When they are tried
-    resend(world, message_id, "s0")
-    resend(world, message_id, "s1")
-    world.run(seconds=DAY_S)
-    # Then no request was made, and both have ended
-    assert len(world.sender.requests) == 1
-    ended = [the_delivery(world, message_id, each) for each in ("s0", "s1")]
-    assert [each.state for each in ended] == [DeliveryState.EXHAUSTED] * 2
-    assert [each.reason for each in ended] == ["", "subscriber_removed" if removed else "subscriber_disabled"]
-    assert all(each.asked_at is None for each in ended)
-
-
-def test_a_410_to_a_try_that_a_person_asked_for_disables_too() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(60, 60)), rules=STANDARD_RULES)
-    world.sender.script(A, 500, 410)
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=5)
-    resend(world, message_id)
-    world.run(seconds=DAY_S)
-    assert [each.reason for each in world.owner.events] == ["status_410"]
-    assert the_delivery(world, message_id).reason == "subscriber_disabled"
-    assert len(world.sender.requests) == 2
-
-
 @pytest.mark.parametrize(
     ("automatic", "asked", "attempts", "requests"),
     [
@@ -337,19 +212,6 @@ def test_an_automatic_try_and_an_asked_one_at_the_same_time_do_not_get_into_each
     assert done.state is DeliveryState.DELIVERED
     assert (done.attempts, len(world.sender.requests)) == (attempts, requests)
     assert done.tries <= 3
-
-
-def test_a_batch_with_both_orders_of_a_delivery_loses_neither() -> None:
-    # Given a delivery whose retry comes due while the try that a person asked for waits in the same queue
-    world = World()
-    message_id = a_failing_queue(world, 60, 60)
-    world.clock.advance(ms=54_000)
-    resend(world, message_id)
-    world.clock.advance(ms=10_000)
-    # When both orders are received together, then the automatic tries go on to their end
-    world.run(seconds=DAY_S)
-    done = the_delivery(world, message_id)
-    assert (done.state, done.tries, done.attempts) == (DeliveryState.EXHAUSTED, 3, 4)
 
 
 def test_an_asked_try_that_was_lost_is_found_by_the_sweep() -> None:
@@ -395,60 +257,3 @@ def test_a_try_that_was_promised_is_made_whatever_goes_wrong() -> None:
         if reported:
             [delivery] = world.messages.all_deliveries()
             assert delivery.state is DeliveryState.DELIVERED, f"{fault.value} at call {number}"
-
-
-def test_records_tell_asked_tries_from_automatic_ones() -> None:
-    # Given a delivery that was exhausted, resent without success, and resent successfully
-    world = World()
-    message_id = a_failing_queue(world)
-    resend(world, message_id)
-    world.run(seconds=5)
-    world.sender.script(A, 200)
-    resend(world, message_id)
-    world.run(seconds=5)
-    lives = [each for each in world.messages.saved if each.message_id == message_id]
-    records = [
-        record_of_delivery(before, after, world.clock.now())
-        for before, after in zip([None, *lives], lives, strict=False)
-    ]
-    reported = [(each.kind, each.state, each.manual, each.version) for each in records if each]
-    assert reported == [
-        (RecordKind.ATTEMPT, "exhausted", None, 1),
-        (RecordKind.RESCHEDULED, "exhausted", True, 2),
-        (RecordKind.ATTEMPT, "exhausted", True, 3),
-        (RecordKind.RESCHEDULED, "exhausted", True, 4),
-        (RecordKind.ATTEMPT, "delivered", True, 5),
-    ]
-    assert len({each.record_id for each in records if each}) == 5
-
-
-def test_the_record_of_what_is_owed_later_is_an_acceptance_of_that_delivery() -> None:
-    world = World()
-    message = a_delivered_message(world)
-    added = world.hub.engine.resend.add(message, "s1")
-    record = record_of_delivery(None, added, world.clock.now())
-    assert record is not None
-    assert (record.kind, record.owed, record.manual) == (RecordKind.ACCEPTED, (added.delivery_id,), True)
-    assert (record.version, record.delivery_id, record.body_size) == (1, None, None)
-
-
-@pytest.mark.parametrize("wait_s", [60, 3_600])
-def test_a_try_whose_answer_ends_the_automatic_ones_is_told_in_the_error_queue_once(wait_s: int) -> None:
-    # Given a delivery that failed, whose next try waits in a queue or in the schedule
-    world = World()
-    world.make_queue(
-        "q", subscribers(A), retry=RetrySchedule(waits_s=(wait_s,)), rules=STANDARD_RULES, error_queue="failed"
-    )
-    world.sender.script(A, 500, Reply(status_code=400, headers={"webhook-delivery": "abort-message"}))
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=5)
-    # When a person asks for a try, and the answer asks not to send the message again
-    resend(world, message_id)
-    world.run(seconds=5)
-    # Then it has ended, and that is reported at once, and not again when the next try would have been due
-    delivery = the_delivery(world, message_id)
-    assert (delivery.state, delivery.reason) == (DeliveryState.EXHAUSTED, "asked_to_stop")
-    assert len(world.pulled("failed")) == 1
-    world.run(seconds=3 * wait_s)
-    assert len(world.pulled("failed")) == 1
-    assert len(world.sender.requests) == 2

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
-import pytest
 from tests.engine.world import BASE_URL, PROJECT, World, subscribers
 from tests.fakes import Reply
 
@@ -17,7 +15,6 @@ from pushhub.base.verdict import Answer
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import NewMessage
-from pushhub.engine.model.queue import Subscriber
 
 A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
 
@@ -49,25 +46,6 @@ def test_a_push_carries_the_bytes_and_headers_of_ironmq() -> None:
     assert delivery.state is DeliveryState.DELIVERED
 
 
-def test_the_headers_of_a_subscriber_are_sent_and_the_hubs_own_win() -> None:
-    world = World()
-    sub = Subscriber(
-        subscriber_id="s0",
-        name="n",
-        url=A,
-        headers={"content-type": "application/json", "X-Key": "1", "iron-message-id": "forged"},
-    )
-    world.make_queue("q", [sub])
-    [message_id] = world.post("q", b"{}")
-    world.run(seconds=5)
-    headers = world.sender.requests[0].headers
-    assert headers["content-type"] == "application/json"
-    assert headers["X-Key"] == "1"
-    assert headers["Iron-Message-Id"] == message_id
-    assert "iron-message-id" not in headers
-    assert "Content-Type" not in headers
-
-
 def test_multicast_retries_only_who_failed_and_reports_it_once() -> None:
     # Given one healthy, one flaky and one dead subscriber
     world = World()
@@ -90,30 +68,6 @@ def test_multicast_retries_only_who_failed_and_reports_it_once() -> None:
     }
 
 
-def test_retries_keep_their_distance() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A), retries=3, retries_delay=100)
-    world.sender.script(A, Reply(status_code=500, takes_ms=2000))
-    start = world.clock.now()
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=1000)
-    [delivery] = world.deliveries(message_id)
-    # Four tries of 2 s each, three waits of 100 s between end and start
-    assert delivery.settled_at == start + 4 * 2000 + 3 * 100_000
-
-
-def test_unicast_stops_at_the_first_that_accepts() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A, B, C), unicast=True)
-    world.sender.script(A, 500)
-    world.sender.script(B, 301)
-    ids = world.post("q", *[b"x"] * 9)
-    world.run(seconds=5)
-    assert len(world.sender.requests_to(C)) == 9
-    assert all(world.deliveries(each)[0].state is DeliveryState.DELIVERED for each in ids)
-    assert all(world.deliveries(each)[0].tries == 1 for each in ids)
-
-
 def test_unicast_gives_one_error_message_with_all_subscribers() -> None:
     world = World()
     world.make_queue("q", subscribers(A, B), unicast=True, retries=1, retries_delay=3, error_queue="failed")
@@ -127,19 +81,6 @@ def test_unicast_gives_one_error_message_with_all_subscribers() -> None:
         ("name-0", 500),
         ("name-1", 404),
     ]
-
-
-def test_an_unacknowledged_202_is_pushed_again_and_ends_in_the_error_queue() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A), retries=1, retries_delay=30, error_queue="failed")
-    world.sender.script(A, 202)
-    world.post("q", b"x")
-    world.run(seconds=59)
-    assert len(world.sender.requests) == 2
-    assert world.pulled("failed") == []
-    world.run(seconds=10)
-    assert len(world.sender.requests) == 2
-    assert len(world.pulled("failed")) == 1
 
 
 def test_a_long_wait_is_scheduled_and_woken() -> None:
@@ -158,181 +99,6 @@ def test_a_long_wait_is_scheduled_and_woken() -> None:
     [delivery] = world.deliveries(message_id)
     assert (delivery.state, delivery.tries) == (DeliveryState.DELIVERED, 3)
     assert [each.body for each in world.sender.requests] == [b"x" * 9000] * 3
-
-
-def test_a_history_longer_than_sqs_keeps_messages_goes_on() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A), retries=100, retries_delay=86_400, expiration=2_592_000)
-    world.sender.script(A, *[500] * 20, 200)
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=21 * 86_400)
-    [delivery] = world.deliveries(message_id)
-    assert (delivery.state, delivery.tries) == (DeliveryState.DELIVERED, 21)
-
-
-def test_a_hundred_short_retries_fit_one_queue_message() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A), retries=100, retries_delay=900, error_queue="failed")
-    world.sender.script(A, 500)
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=101 * 901)
-    [delivery] = world.deliveries(message_id)
-    assert (delivery.state, delivery.tries) == (DeliveryState.EXHAUSTED, 101)
-    assert len(world.pulled("failed")) == 1
-    assert world.retry_queue.dead == []
-
-
-@pytest.mark.parametrize(("wait_s", "messages"), [(3, 1), (60, 1), (61, 2), (900, 2)])
-def test_a_wait_of_a_minute_is_a_visibility_timeout_and_a_longer_one_a_new_message(wait_s: int, messages: int) -> None:
-    # Given a subscriber that fails twice
-    world = World()
-    world.make_queue("q", subscribers(A), retries=2, retries_delay=wait_s)
-    world.sender.script(A, 500, 500, 200)
-    [message_id] = world.post("q", b"x")
-    # When the order has waited once more in the retry queue, where it was sent after the first attempt
-    world.run(seconds=2 * wait_s + 10)
-    # Then it is the same SQS message, hidden, unless it would have been in flight for long
-    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
-    assert len(world.retry_queue.sent) == messages
-
-
-@pytest.mark.parametrize("delay_s", [5, 900, 901, 604_800 - 3600])
-def test_a_delayed_message_is_pushed_when_it_is_due_and_not_before(delay_s: int) -> None:
-    world = World()
-    world.make_queue("q", subscribers(A))
-    world.post("q", b"x", delay_s=delay_s)
-    world.run(seconds=delay_s - 1)
-    assert world.sender.requests == []
-    world.run(seconds=62)
-    assert len(world.sender.requests) == 1
-
-
-def test_a_message_expires_at_its_time_and_not_at_its_next_try() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A), retries=5, retries_delay=600, expiration=700)
-    world.sender.script(A, 500)
-    [message_id] = world.post("q", b"x")
-    start = world.clock.now()
-    world.run(seconds=2000)
-    [delivery] = world.deliveries(message_id)
-    assert delivery.state is DeliveryState.EXPIRED
-    assert delivery.settled_at is not None
-    assert 0 <= delivery.settled_at - start - 700_000 < 2000
-    assert len(world.sender.requests) == 2
-
-
-def test_duplicates_and_stale_orders_do_nothing() -> None:
-    # Given a delivery that was made
-    world = World()
-    world.make_queue("q", subscribers(A))
-    world.post("q", b"x")
-    world.dispatch_only()
-    [received] = world.push_queue.receive()
-    world.push.run([received, received], source=world.push_queue, remaining_ms=lambda: 10**6)
-    assert len(world.sender.requests) == 1
-    # When SQS delivers its order again, now and much later
-    world.push_queue.duplicate(received.receipt_handle)
-    world.push_queue.duplicate(received.receipt_handle, after_s=86_400)
-    world.run(seconds=2 * 86_400)
-    # Then nobody is asked again
-    assert len(world.sender.requests) == 1
-
-
-def test_a_stale_order_of_a_waiting_delivery_does_not_push_early() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A), retries=3, retries_delay=300)
-    world.sender.script(A, 500, 200)
-    world.post("q", b"x")
-    world.dispatch_only()
-    [received] = world.push_queue.receive()
-    world.push_queue.duplicate(received.receipt_handle)
-    world.push_queue.duplicate(received.receipt_handle, after_s=100)
-    assert world.push.run([received], source=world.push_queue, remaining_ms=lambda: 10**6) == set()
-    world.push_queue.delete([received.receipt_handle])
-    world.run(seconds=299)
-    assert len(world.sender.requests) == 1
-    world.run(seconds=3)
-    assert len(world.sender.requests) == 2
-
-
-def test_no_attempt_starts_that_could_outlast_the_invocation() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A))
-    world.post("q", b"x")
-    world.dispatch_only()
-    [received] = world.push_queue.receive()
-    world.push.run([received], source=world.push_queue, remaining_ms=lambda: 14_000)
-    assert world.sender.requests == []
-    assert len(world.retry_queue) == 1
-
-
-def test_a_removed_subscriber_ends_in_the_error_queue() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A, B), retries=3, retries_delay=60, error_queue="failed")
-    world.sender.script(B, 500)
-    world.post("q", b"x")
-    world.run(seconds=5)
-    current = world.config.queue(PROJECT, "q", fresh=True)
-    assert current is not None
-    assert current.push is not None
-    world.config.update_queue(replace(current, push=replace(current.push, subscribers=subscribers(A))))
-    world.run(seconds=200)
-    assert len(world.sender.requests_to(B)) == 1
-    [error] = world.pulled("failed")
-    assert json.loads(error)["subscribers"][0] == {
-        "name": "name-1",
-        "url": B,
-        "code": 500,
-        "msg": "Internal Server Error",
-    }
-
-
-def test_a_unicast_message_whose_subscribers_are_all_gone_is_given_up_at_once() -> None:
-    # Given a unicast message that failed once, and all its subscribers replaced by another one
-    world = World()
-    world.make_queue("q", subscribers(A, B), unicast=True, retries=9, retries_delay=60, error_queue="failed")
-    for url in (A, B):
-        world.sender.script(url, 500)
-    world.post("q", b"x")
-    world.run(seconds=5)
-    current = world.config.queue(PROJECT, "q", fresh=True)
-    assert current is not None
-    assert current.push is not None
-    another = Subscriber(subscriber_id="s9", name="another", url=C)
-    world.config.update_queue(replace(current, push=replace(current.push, subscribers=(another,))))
-    # When it is processed again, then it ends in the error queue, and nobody is asked
-    world.run(seconds=61)
-    assert len(world.sender.requests) == 2
-    [error] = world.pulled("failed")
-    assert {each["msg"] for each in json.loads(error)["subscribers"]} == {"Internal Server Error"}
-    assert {each["url"] for each in json.loads(error)["subscribers"]} == {A, B}
-
-
-def test_deleting_the_queue_stops_its_pushes() -> None:
-    world = World()
-    queue = world.make_queue("q", subscribers(A), retries=3, retries_delay=60)
-    world.sender.script(A, 500)
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=5)
-    world.config.delete_queue(queue)
-    world.run(seconds=600)
-    assert len(world.sender.requests) == 1
-    assert world.deliveries(message_id)[0].state is DeliveryState.CANCELLED
-
-
-def test_one_wide_event_tells_of_each_attempt() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A), retries=1, retries_delay=3)
-    world.sender.script(A, 500, 200)
-    world.post("q", b"x")
-    world.run(seconds=60)
-    events = world.telemetry.named("attempt")
-    assert [(each["attempt"], each["state"], each["status_code"]) for each in events] == [
-        (1, "retrying", 500),
-        (2, "delivered", 200),
-    ]
-    assert events[0]["wait_after_ms"] == 3000
-    assert world.telemetry.counts["DeliveriesDelivered"] == 1
 
 
 def test_messages_of_two_queues_with_the_same_id_are_both_pushed() -> None:
@@ -393,37 +159,6 @@ def test_a_day_of_a_broken_store_gives_no_order_up() -> None:
     assert len(world.sender.requests) == 1
     assert world.push_queue.dead == []
     assert world.retry_queue.dead == []
-
-
-def test_an_order_that_our_own_code_fails_on_ends_in_the_dead_letter_queue() -> None:
-    # Given a fault of ours in each attempt at a delivery
-    world = World()
-    world.make_queue("q", subscribers(A))
-    world.post("q", b"x")
-
-    def fault(request: PushRequest) -> Answer:
-        raise TypeError("a mistake")
-
-    world.sender.send = fault  # type: ignore[method-assign]
-    world.run(seconds=86_400)
-    # Then its order is not retried for ever
-    assert [each.message and each.message.body for each in world.push_queue.dead] == [b"x"]
-
-
-def test_an_old_message_is_replaced_before_its_queue_drops_it() -> None:
-    # Given a waiting order whose message is five days old
-    world = World()
-    world.make_queue("q", subscribers(A), retries=3, retries_delay=300)
-    world.sender.script(A, 500, 500)
-    world.post("q", b"x")
-    world.run(seconds=1)
-    world.clock.advance(seconds=5 * 86_400)
-    [received] = world.retry_queue.receive()
-    # When it has to wait further
-    keep = world.push.run([received], source=world.retry_queue, remaining_ms=lambda: 10**6)
-    # Then a new message carries the order
-    assert keep == set()
-    assert len(world.retry_queue.sent) == 2
 
 
 def test_the_log_may_leave_out_attempts_that_delivered_at_the_first_try() -> None:

@@ -25,12 +25,12 @@ from pushhub.engine.flow.forwarding import (
 from pushhub.engine.flow.in_hand import HIDDEN_S, PROMPT_MS
 from pushhub.engine.flow.leases import Leases
 from pushhub.engine.flow.push import Push
-from pushhub.engine.flow.slow_lane import BUSY_ORDERS, SlowLane
+from pushhub.engine.flow.slow_lane import SlowLane
 from pushhub.engine.model import run as module
 from pushhub.engine.model.actions import Begin
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.concurrency import SLOW_MS
-from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
+from pushhub.engine.model.delivery import Delivery, opening
 from pushhub.engine.model.flow import SHORT_ATTEMPT_MS, FlowKey, Limits, Terms
 from pushhub.engine.model.following import UNSURE_WAIT_MS, Follow, Following
 from pushhub.engine.model.keys import DeliveryKey
@@ -386,34 +386,6 @@ def test_one_that_cannot_be_replaced_is_kept() -> None:
     assert bench.waits("retry") == 5_000
 
 
-# -- several orders of a delivery
-
-
-def test_orders_beside_the_streams_for_eager_messages_are_read_consistently() -> None:
-    bench = Bench()
-    first, other = an_order("1", second=True), an_order("2", version=3)
-    bench.stored = {
-        first.key: replace(a_stored("1"), state=DeliveryState.DELIVERED),
-        other.key: a_stored("2", version=3),
-    }
-    bench.before = {first.key: bench.stored[first.key], other.key: a_stored("2", version=2)}
-    bench.work(bench.received("push", first, other))
-    assert [each.order.key for each, _ in bench.looked_at] == [other.key]
-    assert bench.read == [0.5, 1]
-
-
-def test_more_than_a_call_of_sqs_takes_all_go_their_way() -> None:
-    bench = Bench()
-    batch: list[Received] = []
-    for start in range(0, 40, 10):
-        orders = [an_order(str(number)) for number in range(start, start + 10)]
-        batch += bench.received("push", *orders)
-    for number in range(40):
-        bench.follow(Follow.LATER, 5_000, of=str(number))
-    assert bench.work(batch) == set()
-    assert len(bench.queues["retry"].sent) == 40
-
-
 # -- subscribers that are slow
 
 
@@ -422,37 +394,12 @@ def deferred(bench: Bench, source: str) -> list[tuple[str, int]]:
     return [(order.key.message_id, delay_s) for order, delay_s in bench.queues[source].sent]
 
 
-def test_without_a_slow_lane_orders_for_one_that_hangs_come_again_later() -> None:
-    # Given three orders for a subscriber whose first attempt takes long
-    bench = Bench(lane=False)
-    bench.takes(SLOW_MS + 1, of="1")
-    keep = bench.work(bench.received("push", an_order("1"), an_order("2"), an_order("3", version=4)))
-    # Then the others are not attempted in this run
-    assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1"]
-    assert keep == set()
-    assert deferred(bench, "retry") == [("2", 15), ("3", 15)]
-    assert {order.version for order, _ in bench.queues["retry"].sent} == {None}
-    assert bench.telemetry.counts == {"DeliveriesPutAside": 2}
-
-
 def test_a_poll_that_is_put_aside_stays_a_poll() -> None:
     bench = Bench(lane=False)
     bench.stored[an_order("2").key] = replace(a_stored("2"), update_url="https://a.example/status")
     bench.takes(SLOW_MS + 1, of="1")
     bench.work(bench.received("push", an_order("1"), an_order("2")))
     assert (deferred(bench, "poll"), deferred(bench, "retry")) == ([("2", 15)], [])
-
-
-def test_a_hurried_run_hands_orders_for_one_that_hangs_to_the_slow_lane_at_once() -> None:
-    bench = Bench()
-    bench.takes(SLOW_MS + 1, of="1")
-    batch = bench.received("push", an_order("1"), an_order("2", version=4), an_order("3"))
-    # Given the second was received for the first time, and the third before
-    assert bench.work([*batch[:2], replace(batch[2], receive_count=2, order=an_order("3", version=5))]) == set()
-    # Then the second is still for that version, the third for any
-    assert bench.queues["slow"].sent == [(an_order("2", version=4), 0), (an_order("3"), 0)]
-    assert deferred(bench, "retry") == []
-    assert bench.telemetry.counts == {"DeliveriesPutAside": 2}
 
 
 def test_a_poll_never_goes_to_the_slow_lane() -> None:
@@ -476,27 +423,6 @@ def test_a_poll_never_goes_to_the_slow_lane() -> None:
     assert (deferred(bench, "poll"), len(bench.queues["slow"])) == ([("2", 15)], 0)
 
 
-def test_in_the_slow_lane_the_next_begins_when_the_one_before_it_is_done() -> None:
-    # Given two orders for one that hangs, and one for a prompt subscriber, in the slow lane
-    bench = Bench()
-    bench.takes(SLOW_MS + 1, of="1")
-    batch = bench.received("slow", an_order("1"), an_order("2"), an_order("3", to="prompt"))
-    assert bench.work(batch, "slow") == set()
-    assert {each.order.key.message_id for each, _ in bench.looked_at} == {"1", "2", "3"}
-    assert len(bench.queues["slow"].sent) == 3
-
-
-def test_what_the_slow_lane_does_not_take_waits_where_it_is() -> None:
-    bench = Bench()
-    bench.plan.strike(Fault.FAILS, of="slow.send_packed")
-    bench.takes(SLOW_MS + 1, of="1")
-    batch = bench.received("push", an_order("1"), an_order("2"), an_order("3", to="else"))
-    bench.outcomes["3"] = KeyError("x")
-    assert bench.work(batch) == {batch[1].sqs_id, batch[2].sqs_id}
-    assert bench.waits("push") == UNSURE_WAIT_MS
-    assert bench.telemetry.named("orders_not_sent") == [{"error": "slow.send_packed failed", "orders": 1}]
-
-
 def test_a_retry_of_one_that_is_still_slow_waits_in_the_slow_lane_and_of_a_prompt_one_does_not() -> None:
     # Given two attempts from the slow lane that fail, one of them slowly
     bench = Bench()
@@ -516,20 +442,6 @@ def test_a_retry_that_the_slow_lane_does_not_take_is_looked_at_again() -> None:
     bench.plan.strike(Fault.FAILS, of="slow.send")
     assert bench.work(batch, "slow") == {batch[0].sqs_id}
     assert bench.waits("slow") == UNSURE_WAIT_MS
-
-
-def test_those_that_are_listed_as_slow_are_not_even_read() -> None:
-    # Given a full batch of a hurried run, two of it for a subscriber that another environment found to be slow
-    bench = Bench()
-    bench.subscribers.note_slow([("p", "u", "listed")], bench.clock.now() + 1)
-    orders = [an_order(str(number), to="listed" if number < 2 else "s") for number in range(BUSY_ORDERS)]
-    assert bench.work(bench.received("push", *orders)) == set()
-    assert deferred(bench, "slow") == [("0", 0), ("1", 0)]
-    assert len(bench.looked_at) == BUSY_ORDERS - 2
-    assert bench.read == [BUSY_ORDERS - 2]
-    # And for a batch that is entirely for it, nothing is read at all
-    assert bench.work(bench.received("push", *[an_order(f"1{each}", to="listed") for each in range(3)])) == set()
-    assert len(bench.read) == 1
 
 
 # -- orders that a run receives itself
@@ -607,16 +519,6 @@ def test_a_run_that_waits_receives_more_and_deletes_what_it_is_through_with() ->
     assert [each.key.message_id for each in bench.queues["push"].orders()] == ["3"]
 
 
-def test_of_orders_that_share_a_message_all_must_be_through() -> None:
-    bench, _ = with_meanwhile()
-    batch = bench.received("push", an_order("1"))
-    bench.queues["push"].send_packed([an_order("2", to="b"), an_order("3", to="b")])
-    bench.outcomes["3"] = KeyError("a fault of ours")
-    bench.work(batch)
-    assert len(bench.looked_at) == 3
-    assert [each.key.message_id for each in bench.queues["push"].orders()] == ["2", "3"]
-
-
 def test_what_cannot_be_deleted_comes_again() -> None:
     bench, _ = with_meanwhile(plan=FaultPlan(Fault.FAILS, of="push.delete"))
     batch = bench.received("push", an_order("1"))
@@ -661,16 +563,6 @@ def test_an_order_that_comes_too_late_for_its_try_leaves_it_to_the_other(togethe
     bench.work(batch)
     # Then that makes the try, whether they come together or one after the other
     assert [each.order.until for each, _ in bench.looked_at] == [1, None]
-    assert len(bench.queues["push"]) == 0
-
-
-def test_what_becomes_slow_in_a_run_that_received_it_is_handed_over_and_deleted() -> None:
-    # Given two orders that a run receives for one subscriber, the first of which takes long
-    bench, _ = with_meanwhile(REFILL_AFTER_MS, SLOW_MS + 1)
-    batch = bench.received("push", an_order("1"))
-    bench.queues["push"].send([(an_order("2", to="b"), 0), (an_order("3", to="b"), 0)])
-    assert bench.work(batch) == set()
-    assert deferred(bench, "slow") == [("3", 0)]
     assert len(bench.queues["push"]) == 0
 
 
@@ -738,46 +630,6 @@ def test_a_retry_waits_where_its_attempt_can_be_made() -> None:
             assert [(each.key.message_id, delay_s) for each, delay_s in bench.queues[queue].sent[-1:]] == [("1", 90)]
 
 
-@pytest.mark.parametrize("source", ["push", "retry"])
-def test_a_wake_up_for_a_lease_under_terms_that_are_too_long_goes_on_to_the_long_runs(source: str) -> None:
-    # Given a line of a subscriber whose attempts may take longer than a short run lasts, and nobody who works it off
-    bench = Bench()
-    key = DeliveryKey("p", "u", "1", "s")
-    flow = FlowKey.of_subscriber(*an_order("1").addressee, 0)
-    terms = Terms(limits=Limits(rate_per_s=5), longest_ms=SHORT_ATTEMPT_MS + 1)
-    bench.subscribers.take_lease(flow, "before", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
-    bench.subscribers.give_back(flow, "before", mark=0, places=1, woken_at=None)
-    bench.subscribers.add_to_backlog(flow, [bare("1")], bench.clock.now())
-    # When a short run is called for it
-    bench.work(bench.received(source, WorkOrder.wake_up(key, "orders")), source)
-    # Then it attempts nothing, and calls a long one
-    assert bench.looked_at == []
-    assert [(each.wakes, delay_s) for each, delay_s in bench.queues["poll"].sent] == [(True, 0)]
-    # And one of those does so
-    other = Bench(long=True)
-    other.subscribers = bench.subscribers
-    other.push.leases.__dict__["store"] = bench.subscribers
-    other.work(other.received("poll", WorkOrder.wake_up(key, "orders")), "poll")
-    assert [each.order.key.message_id for each, _ in other.looked_at] == ["1"]
-
-
-def test_whatever_the_slow_lane_does_not_take_is_kept_together() -> None:
-    # Given a slow lane that accepts nothing, an order for a listed subscriber, and others for one that turns out to be
-    # slow
-    bench = Bench()
-
-    def refuse(orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
-        raise Unavailable("sqs:SendMessageBatch")
-
-    bench.queues["slow"].send_packed = refuse  # type: ignore[method-assign]
-    bench.subscribers.note_slow([("p", "u", "listed")], bench.clock.now() + 10**6)
-    bench.takes(SLOW_MS + 1, of="1")
-    orders = [an_order(str(number), to="listed" if not number else "s") for number in range(BUSY_ORDERS)]
-    batch = bench.received("push", *orders)
-    # Then all but the one that was attempted stay where they were
-    assert bench.work(batch) == {each.sqs_id for each in batch if each.order.key.message_id != "1"}
-
-
 def test_all_that_cannot_be_handed_on_is_kept_whatever_it_waits_for() -> None:
     # Given queues that accept nothing
     def refuse(*given: object) -> None:
@@ -801,17 +653,6 @@ def test_all_that_cannot_be_handed_on_is_kept_whatever_it_waits_for() -> None:
     bench.takes(SLOW_MS + 1, of="2")
     bench.follow(Follow.LATER, 5_000, of="2")
     assert bench.work(batch, "slow") == {each.sqs_id for each in batch}
-
-
-def test_a_delivery_under_way_is_not_attempted_again_however_much_was_received_since() -> None:
-    # Given ten orders in the queue, which one receive takes, and behind them the one under way once more
-    bench, executor = with_meanwhile()
-    batch = bench.received("push", an_order("1"))
-    others = [(an_order(f"1{number}", to=f"t{number}"), 0) for number in range(10)]
-    bench.queues["push"].send([*others, (an_order("1"), 0)])
-    bench.work(batch)
-    assert executor.receives == 3
-    assert len(bench.looked_at) == 11
 
 
 def test_an_order_from_the_backlog_that_cannot_be_put_back_stays_where_it_stood() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tests.engine.flow.test_waiting import hung_and_victim, post, pushing, run
 from tests.engine.world import PROJECT, World, subscribers
@@ -85,43 +84,6 @@ def test_one_that_hangs_is_listed_while_it_hangs_and_its_backlog_makes_room() ->
     assert len(world.push_queue) == len(world.retry_queue) == 0
 
 
-def test_all_messages_of_a_slow_subscriber_are_delivered_once_each() -> None:
-    world = a_slow_queue()
-    ids = world.post("q", *[b"x"] * 30)
-    world.run(seconds=3_600)
-    assert sorted(each.message_id for each in world.messages.all_deliveries()) == sorted(ids)
-    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
-    assert len(world.sender.requests_to(SLOW)) == 30
-    assert len(world.slow_queue) == 0
-
-
-def test_a_retry_of_one_that_is_still_slow_waits_in_the_slow_lane() -> None:
-    world = a_slow_queue()
-    world.sender.script(SLOW, Reply(status_code=503, takes_ms=SLOW_MS + 1))
-    world.ports.subscribers.note_slow([KEY], world.clock.now() + REMEMBERED_MS)
-    world.post("q", *[b"x"] * BUSY_ORDERS)
-    world.dispatch_only()
-    run_one(world, "push_queue")
-    run_one(world, "slow_queue")
-    # Then one run made all attempts, one at a time, and none of them went by another queue
-    assert len(world.sender.requests_to(SLOW)) == 3 * BUSY_ORDERS
-    assert world.retry_queue.sent == []
-    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.EXHAUSTED}
-
-
-def test_what_the_slow_lane_does_not_take_stays_where_it_was() -> None:
-    # Given a queue of the slow lane that cannot be reached
-    plan = FaultPlan(Fault.FAILS, of="slow_queue.send_packed")
-    world = a_slow_queue(takes_ms=10, plan=plan)
-    world.ports.subscribers.note_slow([KEY], world.clock.now() + REMEMBERED_MS)
-    ids = world.post("q", *[b"x"] * BUSY_ORDERS)
-    # When its orders come, then they are still delivered, later
-    world.run(seconds=120)
-    assert plan.struck
-    assert {each.message_id for each in world.messages.all_deliveries()} == {*ids}
-    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
-
-
 class Counted(FakeSubscribers):
     """Counts how often the list is read and written."""
 
@@ -166,20 +128,6 @@ def test_who_is_on_the_list_is_not_entered_again_and_a_full_list_takes_no_more()
     assert lane.listed[KEY] > clock.now()
     clock.advance(ms=REMEMBERED_MS)
     assert lane.listed[KEY] <= clock.now()
-
-
-def test_an_order_keeps_the_version_it_is_for_until_it_was_received_again() -> None:
-    # Given a woken delivery's order, void because the delivery has changed since
-    world = a_slow_queue(takes_ms=10)
-    world.ports.subscribers.note_slow([KEY], world.clock.now() + REMEMBERED_MS)
-    world.post("q", *[b"x"] * BUSY_ORDERS)
-    world.dispatch_only()
-    orders = [replace(each, version=7) for each in world.push_queue.orders()]
-    world.push_queue.purge()
-    world.retry_queue.send_packed(orders)
-    # When it goes by the slow lane, then it is still for that version there
-    run_one(world, "retry_queue")
-    assert {each.version for each in world.slow_queue.orders()} == {7}
 
 
 def test_a_list_that_cannot_be_read_or_written_is_told_and_what_is_known_stays() -> None:

@@ -15,12 +15,11 @@ from tests.fakes import FakeWorkQueue, Reply
 
 from pushhub.base.ports import PushRequest
 from pushhub.engine.flow.push import Push
-from pushhub.engine.model.concurrency import SHARE_OF_A_PROJECT, SLOW_MS
+from pushhub.engine.model.concurrency import SLOW_MS
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.model.flow import SHORT_ATTEMPT_MS
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.received import Received
-from pushhub.engine.model.run import AT_ONCE, FLUSH_SECONDS, REFILL_AFTER_MS
+from pushhub.engine.model.run import AT_ONCE, FLUSH_SECONDS
 
 HANGS = "https://hangs.example/in"
 VICTIM = "https://victim.example/in"
@@ -109,48 +108,6 @@ def test_a_run_that_waits_for_an_endpoint_works_on_what_comes_meanwhile() -> Non
     assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
 
 
-def test_what_a_run_received_itself_and_what_failed_is_tried_again() -> None:
-    world, hung = hung_and_victim()
-    post(world, "hung0")
-    batch = world.push_queue.receive()
-
-    def refuse(_: PushRequest) -> None:
-        hung.free.set()
-
-    world.sender.script(VICTIM, Reply(status_code=503, meanwhile=refuse), 200)
-    with pushing(world) as push:
-        post(world, "victim")
-        push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
-        [waiting] = world.retry_queue.orders()
-        assert waiting.queue == "victim"
-        world.clock.advance(seconds=60)
-        run(world, push, world.retry_queue)
-    assert len(world.sender.requests_to(VICTIM)) == 2
-    assert len(world.retry_queue) == 0
-
-
-def test_a_run_takes_on_nothing_that_might_outlast_it() -> None:
-    world, hung = hung_and_victim()
-    post(world, "hung0")
-    batch = world.push_queue.receive()
-    left = [SHORT_ATTEMPT_MS]
-    looked = threading.Event()
-
-    def remaining_ms() -> int:
-        if hung.at_once:
-            looked.set()
-        return left[0]
-
-    with pushing(world) as push, ThreadPoolExecutor(max_workers=1) as other:
-        post(world, "victim")
-        running = other.submit(push.run, batch, source=world.push_queue, remaining_ms=remaining_ms)
-        assert looked.wait(LONG_ENOUGH_S)
-        hung.free.set()
-        assert running.result(LONG_ENOUGH_S) == set()
-    assert world.sender.requests_to(VICTIM) == []
-    assert [each.queue for each in world.push_queue.orders()] == ["hung0", "victim"]
-
-
 def test_fifty_hanging_endpoints_with_a_backlog_leave_the_others_their_threads() -> None:
     # Given fifty endpoints that hang, ten messages for each, and behind them one for an endpoint that answers
     world, hung = hung_and_victim(50)
@@ -178,63 +135,6 @@ def test_fifty_hanging_endpoints_with_a_backlog_leave_the_others_their_threads()
                 run(world, push, queue)
     assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
     assert len(world.messages.all_deliveries()) == 501
-
-
-def test_routing_is_queued_apart_from_posts() -> None:
-    world = World()
-    world.make_queue("q", subscribers(VICTIM))
-    post(world, "q")
-    assert (len(world.push_queue), len(world.route_queue)) == (1, 0)
-
-
-@pytest.mark.parametrize("count", [1, 100])
-def test_a_prompt_subscriber_gets_its_whole_batch_in_one_run(count: int) -> None:
-    world, _ = hung_and_victim()
-    post(world, "victim", count)
-    with pushing(world) as push:
-        run(world, push, world.push_queue)
-    assert len(world.sender.requests_to(VICTIM)) == count
-    assert len(world.push_queue) == len(world.retry_queue) == 0
-
-
-def test_a_project_holds_half_of_the_threads_while_another_has_orders() -> None:
-    # Given a project with orders for many prompt subscribers, and another with one, whose attempts all last
-    world, free = World(), threading.Event()
-    held: list[int] = []
-
-    def lasts(_: PushRequest) -> None:
-        assert free.wait(LONG_ENOUGH_S)
-
-    many = subscribers(*(f"https://many.example/{number}" for number in range(80)))
-    world.make_queue("many", many)
-    for each in many:
-        world.sender.script(each.url, Reply(status_code=200, meanwhile=lasts))
-    for name in ("victim", "late"):
-        world.make_queue(name, subscribers(f"https://{name}.example/in"), project=OTHER_PROJECT)
-
-    def lets_the_run_receive(request: PushRequest) -> None:
-        world.clock.advance(ms=REFILL_AFTER_MS)
-        lasts(request)
-
-    def seen(_: PushRequest) -> None:
-        held.append(push.limits.held(PROJECT))
-        free.set()
-
-    world.sender.script("https://victim.example/in", Reply(status_code=200, meanwhile=lets_the_run_receive))
-    world.sender.script("https://late.example/in", Reply(status_code=200, meanwhile=seen))
-    post(world, "many")
-    post(world, "victim", project=OTHER_PROJECT)
-    batch = world.push_queue.receive(limit=1_000)
-    assert len(batch) == 81
-    post(world, "late", project=OTHER_PROJECT)
-    with pushing(world) as push:
-        # When one run works on all of that, and meanwhile receives another order of the other project
-        push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
-    # Then the project had half of the threads at that time
-    assert held == [SHARE_OF_A_PROJECT]
-    # And in the end all are delivered
-    assert len(world.messages.all_deliveries()) == 82
-    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
 
 
 def test_a_project_that_is_alone_in_a_run_has_all_of_its_threads() -> None:

@@ -74,12 +74,6 @@ def test_a_success_starts_a_ramp_that_doubles_and_ends_when_nothing_waits() -> N
     assert succeeded(closed, NOW + 100) is closed
 
 
-def test_a_run_of_failures_breaks_the_ramp_off() -> None:
-    back = ramped(succeeded(an_open_one(), NOW))
-    again = failed(back, CIRCUIT, NOW + 5, tripped=True, probe=False)
-    assert (again.state, again.probes, again.ramped) == (CircuitState.OPEN, 0, 0)
-
-
 def test_warnings_at_half_seven_and_nine_tenths_and_then_the_end() -> None:
     # Given a subscriber that fails each hour for five days
     health, reported = failed(Health(key=KEY), CIRCUIT, NOW, tripped=False, probe=False), []
@@ -107,12 +101,6 @@ def test_a_subscriber_that_is_seldom_asked_is_warned_before_it_is_disabled() -> 
                 break
     # Then the warnings are half a day apart
     assert reported == [(144, 50), (156, 70), (168, 90), (180, 100)]
-
-
-def test_one_success_starts_the_days_anew() -> None:
-    health = replace(an_open_one(), warnings=2, warned_at=NOW + 5)
-    back = succeeded(health, NOW + 9)
-    assert (back.warnings, back.warned_at, back.failing_since) == (0, 0, None)
 
 
 def test_without_a_limit_nobody_is_warned() -> None:

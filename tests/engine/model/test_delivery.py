@@ -19,7 +19,6 @@ from pushhub.engine.model.delivery import (
     next_step,
     opening,
     retries_remaining,
-    schedule,
 )
 
 START = 1_795_000_000_000
@@ -78,15 +77,6 @@ def test_retries_are_spaced_from_the_end_of_the_try_and_then_exhausted() -> None
     assert retries_remaining(third, POLICY) == 0
 
 
-def test_a_first_success_leaves_all_retries() -> None:
-    done = after(a_delivery(), 200)
-    assert (done.state, done.tries, retries_remaining(done, POLICY)) == (DeliveryState.DELIVERED, 1, 2)
-
-
-def test_no_retries_means_one_try() -> None:
-    assert after(a_delivery(), 500, policy=FixedDelay(retries=0, delay_s=3)).state is DeliveryState.EXHAUSTED
-
-
 def test_unicast_asks_the_next_subscriber_at_once_and_counts_a_round_as_one_try() -> None:
     # Given three subscribers of a unicast queue, the first two failing
     delivery = a_delivery(("a", "b", "c"), unicast=True)
@@ -102,11 +92,6 @@ def test_unicast_asks_the_next_subscriber_at_once_and_counts_a_round_as_one_try(
     assert (failed.target, failed.tries, failed.due_at) == ("a", 1, START + 100 + 60_000)
 
 
-def test_unicast_messages_start_with_different_subscribers() -> None:
-    firsts = {a_delivery(("a", "b", "c"), unicast=True, message_id=str(number)).target for number in range(3)}
-    assert firsts == {"a", "b", "c"}
-
-
 def test_a_202_stops_the_round_and_reserves_for_the_retry_delay() -> None:
     reserved = after(a_delivery(("a", "b"), unicast=True), 202)
     assert (reserved.state, reserved.tries, reserved.due_at) == (DeliveryState.RESERVED, 1, START + 100 + 60_000)
@@ -120,57 +105,12 @@ def test_an_unacknowledged_202_on_the_last_try_is_exhausted_when_it_lapses() -> 
     assert (seen.step, seen.closes_as) == (Step.CLOSE, DeliveryState.EXHAUSTED)
 
 
-def test_an_acknowledgement_in_time_settles() -> None:
-    reserved = after(a_delivery(), 202)
-    acknowledged = acknowledge(reserved, "s0", 1, START + 5000)
-    assert acknowledged.state is DeliveryState.ACKNOWLEDGED
-    assert acknowledged.status("s0").status_code == 200
-    assert next_step(acknowledged, POLICY, START + 10**9).step is Step.NOTHING
-
-
-def test_acknowledging_twice_changes_nothing() -> None:
-    acknowledged = acknowledge(after(a_delivery(), 202), "s0", 1, START + 5000)
-    assert acknowledge(acknowledged, "s0", 1, START + 10**9) is acknowledged
-
-
-@pytest.mark.parametrize("late_ms", [60_100, 10**9])
-def test_a_late_acknowledgement_is_refused(late_ms: int) -> None:
-    with pytest.raises(Forbidden):
-        acknowledge(after(a_delivery(), 202), "s0", 1, START + late_ms)
-
-
-def test_a_superseded_acknowledgement_is_refused() -> None:
-    second = after(after(a_delivery(), 202), 202, at=START + 60_100)
-    with pytest.raises(Forbidden):
-        acknowledge(second, "s0", 1, START + 60_300)
-    assert acknowledge(second, "s0", 2, START + 60_300).state is DeliveryState.ACKNOWLEDGED
-
-
-def test_a_subscriber_that_timed_out_may_still_acknowledge_before_the_next_try() -> None:
-    timed_out = after(a_delivery(), 0)
-    assert acknowledge(timed_out, "s0", 1, START + 30_000).state is DeliveryState.ACKNOWLEDGED
-
-
 @pytest.mark.parametrize("state", [DeliveryState.EXPIRED, DeliveryState.CANCELLED, DeliveryState.EXHAUSTED])
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_what_is_settled_otherwise_cannot_be_acknowledged(state: DeliveryState, attempt: int) -> None:
     settled = close(after(a_delivery(), 202), state, START + 1000)
     with pytest.raises(Forbidden):
         acknowledge(settled, "s0", attempt, START + 2000)
-
-
-def test_an_acknowledgement_before_the_answer_stands_and_the_attempt_is_counted() -> None:
-    # Given an attempt in progress that is acknowledged before it answers
-    begun = a_delivery()
-    acknowledged = acknowledge(begun, "s0", 1, START + 50)
-    # When it then answers 202
-    answer = Answer(status_code=202, message="Accepted", started_at=START, finished_at=START + 100)
-    folded = merge_attempt(acknowledged, begun, answer, Verdict.RESERVED)
-    # Then one attempt is recorded and the acknowledgement stands
-    assert folded is not None
-    assert (folded.state, folded.tries, folded.attempts) == (DeliveryState.ACKNOWLEDGED, 1, 1)
-    assert (folded.status("s0").status_code, folded.status("s0").tries) == (200, 1)
-    assert folded.version == acknowledged.version + 1
 
 
 def test_success_of_a_duplicate_attempt_still_counts_and_its_failure_does_not() -> None:
@@ -197,26 +137,3 @@ def test_it_expires_when_its_time_is_over_even_while_waiting_longer() -> None:
 def close_to_expiry(delivery: Delivery, far: int) -> Delivery:
     """One more failure just before the expiry, with a wait that reaches beyond it."""
     return after(delivery, 500, at=far - 1000, policy=FixedDelay(retries=100, delay_s=86_400))
-
-
-def test_lowering_the_retries_ends_a_delivery_at_its_next_look() -> None:
-    waiting = after(after(a_delivery(), 500), 500)
-    seen = next_step(waiting, FixedDelay(retries=0, delay_s=60), waiting.due_at or 0)
-    assert seen.closes_as is DeliveryState.EXHAUSTED
-
-
-def test_the_attempt_remembers_its_waits() -> None:
-    first = after(a_delivery(), 500, at=START + 250)
-    assert first.last is not None
-    assert (first.last.wait_before_ms, first.last.wait_after_ms) == (250, 60_000)
-    second = after(first, 200, at=START + 70_000)
-    assert second.last is not None
-    assert (second.last.number, second.last.wait_before_ms, second.last.wait_after_ms) == (2, 69_650, None)
-
-
-def test_parking_ends_with_the_next_change() -> None:
-    scheduled = schedule(after(a_delivery(), 500))
-    assert scheduled.scheduled
-    assert not after(scheduled, 500).scheduled
-    assert not close(scheduled, DeliveryState.CANCELLED, START).scheduled
-    assert not acknowledge(scheduled, "s0", 1, START + 1).scheduled

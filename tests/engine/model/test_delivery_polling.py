@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from pushhub.base.errors import Forbidden
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.delivery import (
@@ -110,15 +105,6 @@ def test_a_poll_may_move_on_to_another_address_and_end_in_success() -> None:
     assert done.settled
 
 
-def test_postponing_is_no_failure_and_costs_no_try() -> None:
-    failed = after(a_delivery(), Verdict.FAILED)
-    postponed = after(failed, Verdict.POSTPONED, at=START + 40_000, wait_s=120)
-    assert postponed.state is DeliveryState.PENDING
-    assert postponed.due_at == START + 160_000
-    assert postponed.tries == failed.tries == 1
-    assert after(postponed, Verdict.FAILED, at=START + 200_000).due_at == START + 260_000
-
-
 def test_without_retries_the_first_failure_parks_until_a_person_resumes() -> None:
     held = after(a_delivery(), Verdict.FAILED, policy=ONCE)
     assert held.state is DeliveryState.HELD
@@ -136,56 +122,7 @@ def test_without_retries_the_first_failure_parks_until_a_person_resumes() -> Non
     assert after(resumed, Verdict.DELIVERED, policy=ONCE).state is DeliveryState.DELIVERED
 
 
-def test_a_waiting_delivery_resumed_keeps_what_it_counted() -> None:
-    failed = after(after(a_delivery(), Verdict.FAILED), Verdict.FAILED)
-    resumed = resume(failed, START + 2000)
-    assert (resumed.state, resumed.tries, resumed.due_at) == (DeliveryState.RETRYING, 2, START + 2000)
-    polling = resume(after(a_delivery(), Verdict.POLL, wait_s=99, update_url=URL), START + 2000)
-    assert (polling.state, polling.update_url, polling.due_at) == (DeliveryState.POLLING, URL, START + 2000)
-
-
-def test_a_settled_delivery_is_not_resumed() -> None:
-    with pytest.raises(Forbidden):
-        resume(after(a_delivery(), Verdict.DELIVERED), START)
-
-
-def test_a_limit_lowered_while_waiting_parks_and_does_not_exhaust() -> None:
-    failed = replace(after(a_delivery(), Verdict.FAILED), tries=5, due_at=START)
-    seen = next_step(failed, Exponential(base_s=1, cap_s=1, max_attempts=3, holds=True), START)
-    assert (seen.step, seen.closes_as) == (Step.CLOSE, DeliveryState.HELD)
-    held = close(failed, DeliveryState.HELD, START)
-    assert (held.settled, held.settled_at) == (False, None)
-
-
 def test_an_archived_delivery_stays_so_when_a_late_answer_comes() -> None:
     begun = after(a_delivery(), Verdict.FAILED)
     archived = close(begun, DeliveryState.CANCELLED, START)
     assert merge_attempt(archived, begun, an_answer(START), Verdict.DELIVERED) is None
-
-
-@given(
-    verdicts=st.lists(st.sampled_from([Verdict.FAILED, Verdict.POLL, Verdict.POSTPONED]), min_size=1, max_size=40),
-    jitter=st.floats(0, 1),
-)
-def test_waits_of_consecutive_failures_grow_strictly_up_to_the_cap(verdicts: list[Verdict], jitter: float) -> None:
-    delivery, at, last_wait = a_delivery(), START, 0
-    for verdict in verdicts:
-        delivery = after_attempt(
-            delivery,
-            an_answer(at),
-            verdict,
-            policy=POLICY,
-            reserve_ms=7000,
-            jitter=jitter,
-            update_url=URL if verdict is Verdict.POLL else None,
-        )
-        assert delivery.due_at is not None
-        wait = delivery.due_at - at
-        if verdict is Verdict.FAILED:
-            assert wait > last_wait or wait == 3_600_000
-            last_wait = wait
-        else:
-            assert wait == 7000
-            last_wait = 0 if verdict is Verdict.POLL else last_wait
-        assert next_step(delivery, POLICY, delivery.due_at - 1).step is Step.WAIT
-        at = delivery.due_at

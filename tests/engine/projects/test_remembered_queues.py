@@ -13,10 +13,8 @@ from tests.engine.world import PROJECT, World, subscribers
 from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer
 from pushhub.engine.bodies import body_of
-from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.queue import PushSettings, Queue
 from pushhub.engine.projects.copies import ChangeNotes
-from pushhub.engine.projects.queue_copies import KEPT_MS
 
 A, B = "https://a.example/in", "https://b.example/in"
 
@@ -45,63 +43,6 @@ def change(world: World, queue: Queue, **push: object) -> None:
     world.clock.advance(ms=1)
 
 
-@pytest.mark.parametrize("unicast", [False, True])
-def test_a_subscriber_added_just_now_gets_its_first_message(world: World, unicast: bool) -> None:
-    # Given functions that remember a queue with one subscriber
-    world.make_queue("q", subscribers(A), unicast=unicast, retries=0)
-    queue = remember(world, "q")
-    # When another is added, the first one fails, and a message is posted
-    change(world, queue, subscribers=subscribers(A, B))
-    world.sender.script(A, 500)
-    [message_id] = world.post("q", b"second")
-    world.run(seconds=1)
-    # Then it reaches the new one
-    assert [request.body for request in world.sender.requests_to(B)] == [b"second"]
-    assert DeliveryState.DELIVERED in {each.state for each in world.deliveries(message_id)}
-
-
-def test_a_queue_made_anew_pushes_its_first_message(world: World) -> None:
-    # Given functions that remember a queue
-    world.make_queue("q", subscribers(A))
-    queue = remember(world, "q")
-    # When it is deleted and made again, and a message is posted
-    world.config.delete_queue(queue)
-    world.config.create_queue(replace(queue, uid="uid-again", pull_uid="line-again"))
-    world.clock.advance(seconds=KEPT_MS / 1000)
-    world.post("q", b"second")
-    world.run(seconds=1)
-    # Then it is pushed
-    assert [request.body for request in world.sender.requests_to(A)] == [b"first", b"second"]
-
-
-def test_a_retry_sees_what_was_changed(world: World) -> None:
-    # Given a message that failed once
-    world.make_queue("q", subscribers(A), retries=5, retries_delay=60)
-    queue = remember(world, "q")
-    world.sender.script(A, 500)
-    world.post("q", b"second")
-    world.run(seconds=1)
-    # When the subscriber moves to another URL
-    moved = tuple(replace(each, url=B) for each in subscribers(A))
-    change(world, queue, subscribers=moved)
-    world.run(seconds=70)
-    # Then the retry goes there
-    assert [request.body for request in world.sender.requests_to(B)] == [b"second"]
-
-
-def test_an_error_queue_set_just_now_gets_the_error(world: World) -> None:
-    # Given functions that remember a queue without an error queue
-    world.make_queue("q", subscribers(A), retries=0)
-    queue = remember(world, "q")
-    # When it gets one, and a message fails
-    change(world, queue, error_queue="failed")
-    world.sender.script(A, 500)
-    world.post("q", b"second")
-    world.run(seconds=1)
-    # Then the error is there
-    assert len(world.pulled("failed")) == 1
-
-
 @pytest.mark.parametrize("posted_before", [False, True])
 def test_a_first_attempt_sees_what_was_changed(world: World, posted_before: bool) -> None:
     # Given functions that remember a queue, and a message that waits or comes later
@@ -118,27 +59,6 @@ def test_a_first_attempt_sees_what_was_changed(world: World, posted_before: bool
     # Then the first attempt goes there
     [request] = world.sender.requests_to(B)
     assert (request.body, request.headers["x-token"]) == (b"second", "new")
-    assert [each.body for each in world.sender.requests_to(A)] == [b"first"]
-
-
-@pytest.mark.parametrize("ended_by", ["clear", "delete", "remove"])
-def test_a_delayed_message_is_not_pushed_once_its_owner_took_it_back(world: World, ended_by: str) -> None:
-    # Given functions that remember a queue, and a message that waits in it
-    world.make_queue("q", subscribers(A))
-    queue = remember(world, "q")
-    world.post("q", b"delayed", delay_s=10)
-    world.run(seconds=9)
-    # When its owner clears or deletes the queue, or removes the subscriber
-    if ended_by == "remove":
-        change(world, queue, subscribers=subscribers(B)[:0])
-    else:
-        ChangeNotes(world.config, world.clock).note(PROJECT, "q")
-        if ended_by == "clear":
-            world.config.update_queue(replace(queue, cleared_at=world.clock.now()))
-        else:
-            world.config.delete_queue(queue)
-    world.run(seconds=20)
-    # Then it is not sent
     assert [each.body for each in world.sender.requests_to(A)] == [b"first"]
 
 

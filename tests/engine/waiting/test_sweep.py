@@ -84,20 +84,6 @@ def test_a_reservation_that_nobody_looks_at_any_more_lapses() -> None:
     assert len(world.sender.requests) == 2
 
 
-def test_what_expired_meanwhile_is_closed_where_people_see_it() -> None:
-    # Given a message that was never dispatched and whose time is over
-    world = World()
-    world.make_queue("q", subscribers(A), expiration=600)
-    [message_id] = world.post("q", b"x")
-    lose_the_stream(world)
-    world.run(seconds=2 * HOUR)
-    # When the table is swept, then nobody is asked, and its delivery is marked as expired
-    assert sweep(world) == 1
-    world.run(seconds=5)
-    assert world.sender.requests == []
-    assert world.deliveries(message_id)[0].state is DeliveryState.EXPIRED
-
-
 def test_what_is_on_its_way_or_settled_is_left_alone() -> None:
     # Given one delivery that is made, one that waits for its retry, one that waits for days, and one that was accepted
     # just now
@@ -134,18 +120,6 @@ def test_each_swept_delivery_is_told_and_a_sweep_without_time_says_so() -> None:
     assert world.telemetry.counts["DeliveriesSwept"] == 3
     events = [fields for name, fields in world.telemetry.events if name == "delivery_swept"]
     assert {(each["queue"], each["to"]) for each in events} == {("q", "push")}
-
-
-def test_a_delivery_that_left_by_its_time_to_live_is_not_made_anew() -> None:
-    # Given a delivered message that expired more than a day ago and still exists, while its delivery is gone
-    world = World()
-    world.make_queue("q", subscribers(A), expiration=3600)
-    world.post("q", b"x")
-    world.run(seconds=5)
-    world.messages.forget_deliveries()
-    world.run(seconds=26 * HOUR)
-    # When the table is swept, then nothing is queued, and nothing ends a second time
-    assert sweep(world) == 0
 
 
 def test_the_schedule_can_be_made_anew() -> None:

@@ -13,7 +13,6 @@ from tests.fakes import FakeWorkQueue
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.acceptance.order_queues import OrderQueues
-from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.schedule import Position, ScheduleEntry
 from pushhub.engine.model.work import WorkOrder
@@ -274,76 +273,3 @@ def test_lateness_is_counted() -> None:
     assert late.telemetry.counts["DeliveriesWokenLate"] == MANY
     [longest_ms] = {fields["longest_ms"] for name, fields in late.telemetry.events if name == "woken_late"}
     assert longest_ms == 121_000
-
-
-def test_an_order_for_a_delivery_that_changed_meanwhile_is_void() -> None:
-    # Given a delivery that waits for an hour, and is acknowledged, tried or put elsewhere before
-    world = World()
-    world.make_queue("q", subscribers(A), retries=3, retries_delay=3600)
-    world.sender.script(A, 500)
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=5)
-    [waiting] = world.deliveries(message_id)
-    [entry] = world.schedule.waiting()
-    moved = replace(waiting, due_at=world.clock.now() + 600_000, scheduled=False, version=waiting.version + 1)
-    world.messages.save(moved)
-    # When the entry's order comes
-    world.retry_queue.send_packed([entry.order])
-    world.run(seconds=1)
-    # Then it is dropped: the change of the delivery has led to another order
-    assert len(world.sender.requests) == 1
-    assert len(world.retry_queue) == 0
-
-
-def test_a_void_order_does_not_stand_in_for_the_one_that_counts() -> None:
-    # Given a delivery that changed while it waited, so that orders for both of its versions travel in one message
-    world = World()
-    world.make_queue("q", subscribers(A), retries=3, retries_delay=3600)
-    world.sender.script(A, 500, 200)
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=5)
-    [waiting] = world.deliveries(message_id)
-    world.messages.save(replace(waiting, version=waiting.version + 1))
-    old, new = (each.order for each in world.schedule.waiting())
-    world.clock.advance(seconds=3600)
-    world.retry_queue.send_packed([old, new])
-    # When they are received together, then the attempt is made
-    world.run(seconds=1)
-    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
-
-
-def test_an_order_received_again_is_looked_at_whatever_its_version() -> None:
-    # Given a woken delivery whose attempt was recorded although the write seemed to fail, so that the order is kept
-    world = World()
-    world.make_queue("q", subscribers(A), retries=3, retries_delay=3600)
-    world.sender.script(A, 500, 200)
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=5)
-    [waiting] = world.deliveries(message_id)
-    world.clock.advance(seconds=3700)
-    save = world.messages.save
-    seems_lost = iter([True])
-
-    def unanswered(delivery: object) -> None:
-        save(delivery)  # type: ignore[arg-type]
-        if next(seems_lost, False):
-            raise Unavailable("dynamodb:PutItem")
-
-    world.messages.save = unanswered  # type: ignore[method-assign]
-    world.sender.script(A, 500, 200)
-    world.run(seconds=60)
-    # Then the order that comes again is not void, though the delivery has another version now: nothing is lost
-    world.run(seconds=4000)
-    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
-    assert waiting.state is DeliveryState.RETRYING
-
-
-def test_a_reservation_that_outlasts_its_message_ends_when_it_lapses() -> None:
-    # Given an endpoint that reserves a message of half an hour for an hour, and forgets it
-    world = World()
-    world.make_queue("q", subscribers(A), retries=3, retries_delay=3600, expiration=1800)
-    world.sender.script(A, 202)
-    [message_id] = world.post("q", b"x")
-    # When the reservation has lapsed, then the delivery is not forgotten
-    world.run(seconds=3700)
-    assert world.deliveries(message_id)[0].state is DeliveryState.EXPIRED
