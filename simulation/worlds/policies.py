@@ -28,6 +28,7 @@ from simulation.policies import in_order, left_alone
 from simulation.promises.flow import Waiting
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Exchange, Post, Violation
+from simulation.promises.push import LATE_S
 from simulation.promises.talks import pushes as talks
 from simulation.scheduler import SECOND
 from simulation.weather import MINUTE, Kind
@@ -239,7 +240,8 @@ class PoliciesWorld(IronMqWorld):
     def _limited(self) -> None:
         for limits, queue in zip(LIMITS, self.queues[3:], strict=False):
             waiting = [
-                Waiting(message_id, post.exchange.answered + round(delay_s * SECOND))
+                # A delayed one may be a minute late before it waits for the limit alone.
+                Waiting(message_id, post.exchange.answered + (delay_s + LATE_S if delay_s else 0) * SECOND)
                 for post in self._posts
                 if post.queue == queue.name
                 for message_id, delay_s in zip(post.ids, post.delays_s, strict=False)

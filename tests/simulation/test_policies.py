@@ -12,6 +12,7 @@ from simulation.endpoints import Asked, Endpoint
 from simulation.lost import Lost
 from simulation.policies import UNDER_WAY, in_order, left_alone
 from simulation.promises.judgement import Violation
+from simulation.run import Plan, simulate
 from simulation.scheduler import SECOND
 from simulation.truth import Truth, Written
 
@@ -154,3 +155,12 @@ def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:
     [reported] = lost.violations()
     assert isinstance(reported, Violation)
     assert (lost.swept, reported.rule, reported.about) == (4, "lost without a reason", keys[3].message_id)
+
+
+def test_what_is_delayed_for_long_waits_for_a_limit_once_the_minute_has_come() -> None:
+    # Given several messages of one post, delayed for two hours, to a subscriber with a rate (seed 11 for an hour,
+    # reduced to what broke it): the entry that they wait in is looked at by the minute
+    result = simulate(Plan(11, "policies", 1.0, only=frozenset({"producer-4"}), talk=False))
+    # Then the rate is not said to be unused while they are not there yet
+    assert result.violations == []
+    assert result.figures["judged"] > 1_000
