@@ -17,10 +17,7 @@ import pytest
 from local.place import REPOSITORY
 
 AREAS = {
-    "requests: every value, query, name and body of every route": (
-        "tests/exhaustive/test_shapes.py",
-        "tests/notifications/api/test_shapes.py",
-    ),
+    "requests: every value, query, name and body of every route": ("tests/exhaustive/test_shapes.py",),
     "who is admitted, and what each caller reaches": (
         "tests/web/test_callers.py",
         "tests/web/test_strangers.py",
@@ -65,7 +62,6 @@ ON_A_STACK = (
     "tests/stack/test_ironmq_hostile.py",
     "tests/stack/test_notifications_hostile.py",
     "tests/stack/test_local_doors.py",
-    "tests/stack/test_push_targets.py",
 )
 """Tests on a running stack."""
 SAYS = re.compile(r"^(\d+) probes in (\d+) tests$", re.MULTILINE)

@@ -13,7 +13,7 @@ from typing import Any, Self
 import requests
 from tests.hostile import HostileEndpoint, Peer, Received
 
-__all__ = ["Endpoint", "Push", "Recorder", "Step", "acknowledging", "redirecting", "slowly"]
+__all__ = ["Endpoint", "Push", "Recorder", "Step", "redirecting", "slowly"]
 
 WAIT_SECONDS = 120.0
 """How long a push may take to arrive on a loaded machine, seconds."""
@@ -90,24 +90,6 @@ def slowly(seconds: float, step: Step = 200) -> Step:
         return _do(step, peer, push)
 
     return wait_first
-
-
-def acknowledging(status: int, answers: list[requests.Response], *, by_url: bool = False, pause: float = 0.0) -> Step:
-    """Acknowledge while the push is still open, then answer.
-
-    Args:
-        status: The status of the final answer.
-        answers: Receives the answer to the acknowledgement.
-        by_url: See :meth:`Push.acknowledge`.
-        pause: Seconds between the two.
-    """
-
-    def acknowledge_first(peer: Peer, push: Push) -> bool:
-        answers.append(push.acknowledge(by_url=by_url))
-        peer.stopping.wait(pause)
-        return peer.answer(status=f"{status} Acknowledged Before")
-
-    return acknowledge_first
 
 
 def redirecting(status: int, location: str) -> Step:

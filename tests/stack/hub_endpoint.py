@@ -4,8 +4,6 @@ project.
 
 from __future__ import annotations
 
-import gzip
-import json
 import threading
 import time
 from dataclasses import dataclass, field
@@ -44,13 +42,9 @@ class HubEndpoint:
 
     Attributes:
         seen: Every request, in order.
-        broken: While set, ``/flaky`` answers 500 with HTML.
-        let_go: ``/held`` answers once it is set.
     """
 
     seen: list[Seen] = field(default_factory=list)
-    broken: bool = True
-    let_go: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._server = make_server("127.0.0.1", 0, self._application(), threaded=True)
@@ -145,63 +139,8 @@ class HubEndpoint:
                 message_id=message_id, messages=[{"message": "order:shipped", "payload": {"number": number}}]
             )
 
-        @app.post("/flaky")
-        def flaky() -> Response:
-            if self.broken:
-                return Response("<h1>Internal Server Error</h1>", 500, content_type="text/html")
-            return jsonify(message_id=request.get_json()["message_id"])
-
-        @app.post("/refuse")
-        def refuse() -> Response:
-            answer = jsonify(
-                message_id=request.get_json()["message_id"],
-                notifications=[{"level": "error", "subject": "Out of stock", "description": "SKU A"}],
-            )
-            answer.status_code = 500
-            return answer
-
-        @app.post("/postpone")
-        def postpone() -> Response:
-            message = request.get_json()
-            if len(self.of("/postpone", **message["payload"])) < 2:
-                return jsonify(message_id=message["message_id"], delay="3")
-            return jsonify(message_id=message["message_id"])
-
-        @app.post("/held")
-        def hold() -> Response:
-            self.let_go.wait(120)
-            child = {"message": "held:done", "payload": request.get_json()["payload"]}
-            return jsonify(message_id=request.get_json()["message_id"], messages=[child])
-
-        @app.post("/zipped")
-        def zip_unasked() -> Response:
-            answer = gzip.compress(json.dumps({"message_id": request.get_json()["message_id"]}).encode())
-            return Response(answer, content_type="application/json", headers={"Content-Encoding": "gzip"})
-
         @app.post("/take")
         def take() -> Response:
             return jsonify(message_id=request.get_json()["message_id"])
-
-        @app.post("/hostile/<kind>")
-        def hostile(kind: str) -> Response:
-            message_id = request.get_json()["message_id"]
-            good = {"message": "never:made", "payload": {}}
-            answers: dict[str, Any] = {
-                "html": b"<html>OK</html>",
-                "wrong-id": {"message_id": "5" * 24},
-                "no-id": {},
-                "huge": b'{"message_id":"' + b"x" * 50_000_000,
-                "deep": b"[" * 1_000_000,
-                "no-messages": {"message_id": message_id, "messages": [good, "text"]},
-                "many": {"message_id": message_id, "messages": [good] * 10_000},
-                "inside": {"message_id": message_id, "delay": 1, "update_url": "http://10.255.255.1/latest"},
-                "scheme": {"message_id": message_id, "delay": 1, "update_url": "file:///etc/passwd"},
-                "negative": {"message_id": message_id, "delay": -1},
-                "endless": {"message_id": message_id, "delay": 10**15},
-            }
-            answer = answers[kind]
-            return Response(
-                answer if isinstance(answer, bytes) else json.dumps(answer), content_type="application/json"
-            )
 
         return app

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -173,43 +171,6 @@ def test_an_order_flows_through_an_integration(shop: Shop) -> None:
 
 
 @scenarios.test
-def test_a_failing_endpoint_is_shown_backs_off_and_gets_the_message_in_the_end(shop: Shop) -> None:
-    shop.map("flaky:one", "/flaky", options={"retry_base": 2, "retry_cap": 4})
-    incoming = shop.push("flaky:one", größe="☃")
-    [failing] = shop.copies(incoming, ["failing"])
-    assert failing["result"] == "<h1>Internal Server Error</h1>"
-    assert failing["last_answer"]["content_type"] == "text/html"
-    assert failing["last_error"].startswith("HTTP 500")
-    # (it is False while the next request is under way)
-    until(lambda: shop.message(failing["id"])["can_attempt"] or None, WAIT_S, lambda: "nobody may have it attempted")
-    until(lambda: len(shop.endpoint.of("/flaky")) >= 3 or None, WAIT_S, lambda: "no retries")
-    shop.endpoint.broken = False
-    shop.copies(incoming, ["completed"])
-    tries = shop.endpoint.of("/flaky")
-    gaps = [later.at - earlier.at for earlier, later in pairwise(tries)]
-    assert gaps[0] >= 2 - EARLY_S
-    assert all(gap >= 4 - EARLY_S for gap in gaps[1:])
-    assert {each.body["payload"]["größe"] for each in tries} == {"☃"}
-    assert len({each.body["message_id"] for each in tries}) == 1
-
-
-@scenarios.test
-def test_an_answer_compressed_unasked_is_a_success(shop: Shop) -> None:
-    shop.map("zipped:one", "/zipped")
-    [done] = shop.copies(shop.push("zipped:one"), ["completed"])
-    assert done["result"] == {"message_id": done["id"]}
-
-
-@scenarios.test
-def test_the_egress_guard_holds_for_polls(shop: Shop) -> None:
-    shop.map("hostile:inside", "/hostile/inside", options={"retries_allowed": False})
-    [parked] = shop.copies(shop.push("hostile:inside"), ["parked"])
-    assert parked["last_answer"]["polled"] == "http://10.255.255.1/latest"
-    assert parked["last_answer"]["error"] == "refused_by_guard"
-    assert len({each.body["message_id"] for each in shop.endpoint.of("/hostile/inside")}) == 1
-
-
-@scenarios.test
 def test_a_scheduler_ticks(shop: Shop) -> None:
     shop.map("acme:poll", "/take")
     before = time.monotonic()
@@ -222,53 +183,3 @@ def test_a_scheduler_ticks(shop: Shop) -> None:
     )
     assert time.monotonic() - before > 50
     assert shop.call("DELETE", f"/schedulers/{created.json()['id']}").status_code == 200
-
-
-def test_records_tell_a_messages_whole_life(stack: RunningStack) -> None:
-    project = stack.make_project()
-    with HubEndpoint() as endpoint:
-        shop = Shop(stack.base_url, project.project_id, project.token, endpoint)
-        # Given a message that failed once, and one that was polled twice
-        shop.map("order:new", "/later")
-        shop.map("order:new", "/refuse", options={"retries_allowed": False})
-        shop.copies(shop.push("order:new", number=unique("R")), ["completed", "parked"])
-        # When their records have been written
-        expected = [
-            ("accepted", None, None, "hub"),
-            ("accepted", None, None, "hub"),
-            ("accepted", None, None, "hub"),
-            ("attempt", "delivered", "delivered", "hub"),
-            ("attempt", "failed", "held", "hub"),
-            ("attempt", "poll", "polling", "hub"),
-            ("poll", "delivered", "delivered", "hub"),
-            ("poll", "poll", "polling", "hub"),
-        ]
-
-        def life() -> list[tuple[Any, ...]] | None:
-            of_orders = [each for each in records(stack, project.project_id) if each["message_id"] in messages(shop)]
-            reported = [tuple(each.get(name) for name in ("kind", "verdict", "state", "dialect")) for each in of_orders]
-            return reported if len(reported) >= len(expected) else None
-
-        # Then each event is there once
-        assert sorted(until(life, WAIT_S, lambda: "records are missing"), key=str) == sorted(expected, key=str)
-
-
-def messages(shop: Shop) -> set[str]:
-    """Decimal ids of the order and its copies, as records have them."""
-    rows = [
-        *shop.get("/queues/archived.json", message="order:new", source="incoming"),
-        *shop.get("/queues/archived.json", message="order:new", source="accepted"),
-        *shop.get("/queues/accepted.json", message="order:new"),
-    ]
-    return {str(int(row["id"][8:], 16)) for row in rows}
-
-
-def records(stack: RunningStack, project_id: str) -> list[dict[str, Any]]:
-    """Every delivery record of a project."""
-    s3, bucket = stack.aws.s3(), stack.outputs["RecordsBucketName"]
-    found: list[dict[str, Any]] = []
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="records/"):
-        for item in page.get("Contents", []):
-            lines = gzip.decompress(s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()).splitlines()
-            found += [each for each in map(json.loads, lines) if each.get("project") == project_id]
-    return found

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import requests
-from tests.stack.project import ProjectClient, unique, until
+from tests.stack.project import ProjectClient, unique
 from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
@@ -107,28 +107,6 @@ def test_a_request_of_4_mib_is_taken_and_one_byte_more_is_not(project: ProjectCl
     assert project.info(queue)["total_messages"] == 2
 
 
-def test_consumers_at_the_same_time_share_the_messages(project: ProjectClient) -> None:
-    # Given a hundred messages
-    queue = unique("shared")
-    ids = project.post(queue, *(str(number) for number in range(100)))
-
-    def consume(_: int) -> list[str]:
-        return [each["id"] for _ in range(5) for each in project.reserve(queue, n=10, timeout=600)]
-
-    # When four consumers reserve at the same time
-    with ThreadPoolExecutor() as executor:
-        reserved = [each for taken in executor.map(consume, range(4)) for each in taken]
-
-    # (consumers that meet may get fewer than there are)
-    def all_taken() -> bool:
-        reserved.extend(consume(0))
-        return len(reserved) >= len(ids)
-
-    until(all_taken, 120, lambda: f"{len(reserved)} of {len(ids)} were reserved")
-    # Then each message went to exactly one of them
-    assert sorted(reserved) == sorted(ids)
-
-
 # Ways to ask
 
 
@@ -167,20 +145,6 @@ def test_bytes_under_a_textual_type_are_refused_if_they_are_no_text(project: Pro
     assert project.send("POST", f"{path}/webhook", data="a \ufffd b".encode(), headers=headers).status_code == 201
 
 
-def test_a_webhook_takes_text_and_nothing(project: ProjectClient) -> None:
-    queue = unique("webhook")
-    for body in ("grüße \U0001f6f0\r\n", '{"a": [1, 2]}', "a=b&c=%20+"):
-        for content_type in ("text/plain; charset=utf-8", "application/json", "application/x-www-form-urlencoded"):
-            path = f"/queues/{queue}/webhook"
-            answer = project.send("POST", path, data=body.encode(), headers={"Content-Type": content_type})
-            assert answer.status_code == 201
-            [message] = project.reserve(queue, delete=True)
-            assert message["body"] == body
-            assert "body_base64" not in message
-    assert project.send("POST", f"/queues/{queue}/webhook").status_code == 201
-    assert [each["body"] for each in project.reserve(queue)] == [""]
-
-
 # Names
 
 NAMES = [
@@ -213,26 +177,6 @@ def test_queue_names_survive_the_way(project: ProjectClient, name: str) -> None:
     assert project.call("GET", path).status_code == 404
 
 
-def test_plus_is_a_plus_and_a_space_is_a_space(project: ProjectClient) -> None:
-    project.make_queue("x y")
-    project.make_queue("x+y")
-    # Then each spelling of a name means one of the two
-    for path in ("x%20y", "x+y", "x%2By"):
-        assert project.take("GET", f"/queues/{path}")["queue"]["name"] == ("x y" if path == "x%20y" else "x+y")
-    project.take("DELETE", "/queues/x+y")
-    assert project.take("GET", "/queues/x%20y")["queue"]["name"] == "x y"
-
-
-@pytest.mark.parametrize("path", ["a%2Fb", "a%2Fmessages", "a%0D%0Ab", "%ff"])
-def test_names_no_queue_can_have_are_refused(project: ProjectClient, path: str) -> None:
-    before = project.take("GET", "/queues?per_page=100")
-    for method, tail in (("PUT", ""), ("POST", "/messages"), ("POST", "/webhook"), ("GET", "")):
-        answer = project.call(method, f"/queues/{path}{tail}", {"messages": [{"body": "x"}]})
-        assert answer.status_code in (400, 404, 405), (method, tail, answer.text)
-        assert_told(answer, answer.status_code)
-    assert project.take("GET", "/queues?per_page=100") == before
-
-
 # HTTP
 
 
@@ -262,43 +206,6 @@ def test_bodies_of_get_and_delete_do_not_disturb_a_kept_connection(
     assert ask("GET", "/queues", b"{}")[0] == 200
     # Then the connection was kept throughout
     assert sockets == {id(connection.sock)}
-
-
-def test_chunked_bodies_and_expectations(project: ProjectClient) -> None:
-    queue = unique("chunked")
-    body = b'{"messages": [{"body": "in pieces"}]}'
-    headers = {"Authorization": f"OAuth {project.token}", "Content-Type": "application/json"}
-    url = project.url(f"/queues/{queue}/messages")
-    assert requests.post(url, data=iter([body[:9], body[9:]]), headers=headers, timeout=40).status_code == 201
-    expecting = {**headers, "Expect": "100-continue"}
-    assert requests.post(url, data=body, headers=expecting, timeout=40).status_code == 201
-    assert [each["body"] for each in project.reserve(queue)] == ["in pieces"] * 2
-
-
-def test_every_answer_is_json_of_exactly_that_type(project: ProjectClient) -> None:
-    queue = unique("types")
-    for answer, status in (
-        (project.call("PUT", f"/queues/{queue}", {}), 200),
-        (project.call("POST", f"/queues/{queue}/messages", {"messages": [{"body": "x"}]}), 201),
-        (project.call("GET", f"/queues/{queue}"), 200),
-        (project.call("GET", "/queues"), 200),
-        (project.call("POST", f"/queues/{queue}/reservations", {}), 200),
-        (requests.get(f"{project.base_url}/version", timeout=40), 200),
-    ):
-        assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/json")
-        assert isinstance(answer.json(), dict)
-    for answer, status in (
-        (project.call("GET", "/queues/nowhere"), 404),
-        (project.call("GET", "/nothing"), 404),
-        (requests.get(f"{project.base_url}/", timeout=40), 404),
-        (requests.get(f"{project.base_url}/3/projects//queues", timeout=40), 404),
-        (project.call("PUT", f"/queues/{queue}/messages", {}), 405),
-        (project.call("POST", f"/queues/{queue}/messages", {}), 400),
-        (project.call("POST", f"/queues/{queue}/messages/1/touch", {}), 400),
-    ):
-        assert_told(answer, status)
-    head = project.call("HEAD", f"/queues/{queue}")
-    assert (head.status_code, head.content, head.headers["Content-Type"]) == (200, b"", "application/json")
 
 
 # Rules that clients rely on

@@ -272,24 +272,6 @@ def test_a_token_about_to_expire_is_renewed_to_unsubscribe(c8y: Any, tenant: Ten
     asyncio.run(play())
 
 
-def test_several_subscribers_receive_identical_messages(c8y: Any, tenant: Tenant) -> None:
-    tenant.subscribe(TOPIC)
-
-    async def play() -> None:
-        async with (
-            listening(c8y, subscriber_name="one") as one,
-            listening(c8y, subscriber_name="two") as two,
-            listening(c8y, subscriber_name="three") as three,
-        ):
-            await in_thread(tenant.publish, *range(4))
-            for each in (one, two, three):
-                await each.until(4)
-            raw = [[message.raw for message in each.messages] for each in (one, two, three)]
-            assert raw[0] == raw[1] == raw[2]
-
-    asyncio.run(play())
-
-
 def test_shared_listeners_divide_the_work_and_unsubscribe_once(c8y: Any, tenant: Tenant) -> None:
     tenant.subscribe(TOPIC)
 

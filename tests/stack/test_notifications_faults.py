@@ -71,67 +71,6 @@ def test_a_sender_killed_while_it_sends_loses_nothing_and_keeps_the_order(tenant
     asyncio.run(play())
 
 
-@pytest.mark.slow
-def test_what_was_acknowledged_before_a_sender_died_does_not_come_again(tenant: Tenant, stack: RunningStack) -> None:
-    async def play() -> None:
-        token = tenant.token()
-        async with await tenant.connect(token, max_queue=None, ping_timeout=None) as consumer:
-            tenant.publish(*range(100))
-            frames = await receive(consumer, 100)
-            for each in frames[:50]:
-                await consumer.send(each.ack_id)
-            await noted(stack, tenant, 50)
-            stack.kill_function_workers("notify")
-        async with await tenant.connect(token) as again:
-            rest = await receive_distinct(again, 50)
-            assert [each.n for each in rest] == list(range(50, 100))
-
-    asyncio.run(play())
-
-
-def test_publishing_that_races_a_first_connection_loses_nothing_after_it(tenant: Tenant) -> None:
-    async def play() -> None:
-        loop = asyncio.get_running_loop()
-        for round_number in range(3):
-            name = f"app{round_number}"
-            token = tenant.token(name)
-            begun: list[float] = []
-
-            def publish(begun: list[float] = begun) -> None:
-                for number in range(20):
-                    begun.append(time.monotonic())
-                    tenant.publish(number)
-
-            publishing = loop.run_in_executor(None, publish)
-            await asyncio.sleep(0.15 * round_number)
-            consumer = await tenant.connect(token)
-            connected = time.monotonic()
-            await publishing
-            tenant.publish(20)
-            first = (await receive(consumer, 1))[0].n
-            rest = [each.n for each in await receive(consumer, 20 - first)]
-            # A contiguous end of the published notifications, including all published after the connection.
-            assert [first, *rest] == list(range(first, 21))
-            assert first <= sum(at <= connected for at in begun)
-            await consumer.close()
-
-    asyncio.run(play())
-
-
-def test_a_socket_that_dies_in_mid_window_frees_its_subscriber_for_the_next_one(tenant: Tenant) -> None:
-    async def play() -> None:
-        token = tenant.token()
-        consumer = await tenant.connect(token, max_queue=None)
-        tenant.publish(*range(300))
-        await receive(consumer, 100)
-        consumer.transport.abort()
-        await consumer.wait_closed()
-        async with await tenant.connect(token, max_queue=None) as again:
-            assert [each.n for each in await receive(again, 300)] == list(range(300))
-
-    asyncio.run(play())
-
-
 def test_an_acknowledgement_may_come_late_on_the_next_connection(tenant: Tenant, stack: RunningStack) -> None:
     async def play() -> None:
         token = tenant.token()

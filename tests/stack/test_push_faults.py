@@ -19,7 +19,7 @@ import pytest
 import requests
 from tests.hostile import Peer
 from tests.stack.endpoints import Endpoint, Push, Recorder, slowly
-from tests.stack.project import DELAY_S, ProjectClient, unique, until
+from tests.stack.project import ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
@@ -95,25 +95,6 @@ def test_what_a_run_had_that_was_killed_at_once_comes_back_by_itself(hasty: Runn
     [message_id] = project.post(queue, "alone")
     # Then it is tried again once its queue shows it
     project.wait_codes(queue, message_id, [200], seconds=240)
-    assert [push.message_id for push in endpoint.pushes] == [message_id] * 2
-
-
-def test_an_endpoint_that_may_take_longer_than_a_run_of_push_is_asked_by_poll(
-    stack: RunningStack, recorder: Recorder
-) -> None:
-    # Given a subscriber with a long time limit, and every process of push killed while it is asked
-    project, queue = ProjectClient.default(stack), unique("long")
-
-    def kills(_peer: Peer, _push: Push) -> bool:
-        stack.kill_function_workers("push")
-        return False
-
-    endpoint = recorder.endpoint(kills, 200)
-    project.make_push(queue, {"name": "long", "url": endpoint.url, "timeout": 120}, retries_delay=DELAY_S)
-    [message_id] = project.post(queue, "x")
-    # Then what became of that is recorded, as nobody who asked has died
-    [status] = project.wait_codes(queue, message_id, [200], seconds=240)
-    assert status["tries"] == 2
     assert [push.message_id for push in endpoint.pushes] == [message_id] * 2
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import random
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -18,17 +17,12 @@ from urllib.parse import quote
 import pytest
 import requests
 from tests.hostile import Peer
-from tests.stack.endpoints import Endpoint, Push, Recorder, acknowledging, slowly
-from tests.stack.project import DELAY_S, ProjectClient, unique, until
+from tests.stack.endpoints import Push, Recorder, slowly
+from tests.stack.project import ProjectClient, unique
 from tests.stack.running import RunningStack
 from tests.stack.side_by_side import SCENARIO_SECONDS, SideBySide
 
 pytestmark = pytest.mark.stack
-
-UNHURRIED_S = 40
-"""A ``retries_delay`` for subscribers that acknowledge: calls to the hub take seconds on a machine that is busy."""
-EARLY_S = 0.05
-"""How far the clocks of test and hub may differ, seconds."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +51,6 @@ def warm_up(project: ProjectClient, recorder: Recorder) -> None:
     project.make_push(queue, *(f"{endpoint.url}?{number}" for number in range(30)), retries=1)
     [message_id] = project.post(queue, "x")
     project.wait_codes(queue, message_id, [500] * 30, [2] * 30, seconds=SCENARIO_SECONDS)
-
-
-def no_more_than(endpoint: Endpoint, count: int, seconds: float = DELAY_S + 3.0) -> None:
-    """Check that no further push arrives."""
-    time.sleep(seconds)
-    assert len(endpoint.pushes) == count
 
 
 @scenarios.test
@@ -98,32 +86,6 @@ def test_the_request_on_the_wire(stage: Stage) -> None:
     # And a client can use the message's URL unchanged
     found = requests.get(push.message_url.partition("?")[0], params={"oauth": stage.project.token}, timeout=40)
     assert found.json()["message"]["body"] == body
-
-
-@scenarios.test
-def test_acknowledging_while_the_push_is_open(stage: Stage) -> None:
-    # Given subscribers that acknowledge before they answer, whatever they answer then
-    answers: list[requests.Response] = []
-    # (and have time to, before they are given up)
-    endpoints = [
-        stage.recorder.endpoint(acknowledging(202, answers, pause=0.5)),
-        stage.recorder.endpoint(acknowledging(202, answers, by_url=True)),
-        stage.recorder.endpoint(acknowledging(200, answers)),
-        stage.recorder.endpoint(acknowledging(500, answers)),
-    ]
-    queue = unique("early")
-    subscribers = [{"name": f"s{place}", "url": each.url, "timeout": 40} for place, each in enumerate(endpoints)]
-    stage.project.make_push(queue, *subscribers, retries=2, retries_delay=UNHURRIED_S)
-    [message_id] = stage.project.post(queue, "x")
-    # Then all are settled after one push
-    for endpoint in endpoints:
-        endpoint.wait()
-    until(lambda: len(answers) == 4, 120, lambda: f"{answers}")
-    no_more_than(endpoints[0], 1, seconds=UNHURRIED_S + 1)
-    assert [answer.status_code for answer in answers] == [200] * 4
-    assert [len(endpoint.pushes) for endpoint in endpoints] == [1] * 4
-    assert stage.project.codes(queue, message_id) == [200] * 4
-    assert stage.project.tries(queue, message_id) == [1] * 4
 
 
 @scenarios.test
@@ -168,17 +130,6 @@ def test_a_slow_subscriber_costs_its_neighbours_nothing(stage: Stage) -> None:
         assert not any(push.answered_at for push in slow.pushes)
     finally:
         let_go.set()
-
-
-@scenarios.test
-def test_a_delayed_message_is_pushed_when_it_is_due(stage: Stage) -> None:
-    queue, endpoint = unique("delayed"), stage.recorder.endpoint()
-    stage.project.make_push(queue, endpoint)
-    posted_at = time.monotonic()
-    [late] = stage.project.post(queue, "late", delay=4)
-    pushes = endpoint.wait()
-    assert pushes[0].message_id == late
-    assert pushes[0].at - posted_at >= 4 - EARLY_S
 
 
 @scenarios.test

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import base64
-import json
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
-from tests.fakes import Reply
 from tests.webhooks.world import WebhooksWorld
 
 __all__ = ["ServedWorld"]
 
 
 class ServedWorld:
-    """A server, as a context manager. Time passes only when it is told to.
-
-    Besides the API there are ``POST /turn {"seconds"}``, which lets that much time pass,
-    ``POST /answers {"url", "answers"}``, which says what an endpoint answers (a list of
-    ``[status, headers, ms, error class]``), and ``POST /sent {"url"}``, which answers what was sent there.
-    """
+    """A server, as a context manager. Time passes only in its world."""
 
     def __init__(self, world: WebhooksWorld, *, one_at_a_time: bool = True) -> None:
         self.world = world
@@ -72,9 +65,6 @@ class ServedWorld:
         """Answer one request after the other."""
         path, query = urlsplit(target).path, urlsplit(target).query
         with self._lock:
-            if path in ("/turn", "/answers", "/sent"):
-                reported = getattr(self, path[1:])(**json.loads(body))
-                return 200, {}, json.dumps(reported).encode()
             result = self.world.api.handle(
                 {
                     "rawPath": unquote(path),
@@ -91,23 +81,3 @@ class ServedWorld:
             result["headers"],
             base64.b64decode(content) if result["isBase64Encoded"] else content.encode(),
         )
-
-    def turn(self, seconds: float) -> float:
-        """Let time pass, and whatever is due happen; returns the time then, in seconds since 1970."""
-        self.world.run(seconds=seconds)
-        return self.world.clock.now() / 1000
-
-    def answers(self, url: str, answers: list[Any]) -> None:
-        """Say what an endpoint answers."""
-        replies = [
-            Reply(status_code=status, headers=headers, takes_ms=ms, error_class=error)
-            for status, headers, ms, error in answers
-        ]
-        self.world.sender.script(url, *replies)
-
-    def sent(self, url: str) -> list[Any]:
-        """What was sent to an endpoint."""
-        return [
-            {"headers": {name.lower(): value for name, value in dict(each.headers).items()}, "body": each.body.decode()}
-            for each in self.world.sender.requests_to(url)
-        ]

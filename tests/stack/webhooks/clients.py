@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 JUDGE = Path(__file__).parent / "judge"
 NODE_JUDGE = Path(__file__).parent / "judge.mjs"
 SECONDS = 300
-ONLY_ON_A_STACK = ("check_45_", "check_55_", "check_56_")
+ONLY_ON_A_STACK = ("check_45_", "check_55_")
 """Checks of what a hub on fakes has not: its own address as consumers are told it, and functions that run code."""
 
 

@@ -11,12 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 from local.environment import make
-from tests.stack.endpoints import Recorder
 from tests.stack.node import NodeMissing, node_packages
-from tests.stack.project import ProjectClient, unique
-from tests.stack.running import RunningStack
 from tests.webhooks.world import WebhooksWorld
 
 pytestmark = pytest.mark.slow
@@ -112,86 +108,3 @@ def test_the_senders_own_libraries_take_what_endpoints_are_sent(tmp_path: Path) 
     ]
     assert len(sent) == 2 * len(SCHEMES) - 1
     judge([case for preset, each in sent for case in cases(preset, each.url, each.headers, each.body)], tmp_path)
-
-
-@pytest.mark.stack
-def test_what_endpoints_inherit_is_taken_with_their_own_secrets(stack: RunningStack, tmp_path: Path) -> None:
-    # Given a project whose endpoints are signed as Stripe does, and those of one application as Convoy does
-    project = stack.make_project()
-    base, authorization = f"{stack.base_url}/api/v1", {"Authorization": f"Bearer {project.token}"}
-
-    def ask(method: str, path: str, body: Any = None) -> Any:
-        answer = requests.request(method, f"{base}{path}", json=body, headers=authorization, timeout=40)
-        assert answer.ok, answer.text
-        return answer.json()
-
-    ask("PUT", "/signatures", {"signatures": [{"preset": "stripe"}, {"preset": "standard-webhooks"}]})
-    apps = {preset: ask("POST", "/app", {"name": preset})["id"] for preset in ("stripe", "convoy-advanced")}
-    ask("PUT", f"/app/{apps['convoy-advanced']}/signatures", {"signatures": [{"preset": "convoy-advanced"}]})
-    given = []
-    with Recorder() as recorder:
-        for preset, app in apps.items():
-            endpoint = recorder.endpoint(path=preset)
-            created = ask("POST", f"/app/{app}/endpoint", {"url": endpoint.url})["id"]
-            secret = ask("GET", f"/app/{app}/endpoint/{created}/secret")["key"]
-            # When a message is posted
-            ask("POST", f"/app/{app}/msg", MESSAGE)
-            push = endpoint.wait()[0].received
-            # Then the endpoint's receiver verifies it with the secret that its owner is shown
-            given += [{**case, "secret": secret} for case in cases(preset, "", dict(push.headers), push.body)[::2]]
-            if preset == "stripe":
-                given += [
-                    {**case, "preset": "standard-webhooks", "secret": secret}
-                    for case in cases(preset, "", dict(push.headers), push.body)[::2]
-                ]
-    _judged([str(verifiers()), str(HERE / "verify.py")], given)
-
-
-@pytest.mark.stack
-def test_subscribers_of_queues_and_services_of_stores_are_signed_for_too(stack: RunningStack, tmp_path: Path) -> None:
-    # Given a queue with a subscriber, and a store with a service, that verify as receivers of each sender do (but for
-    # Twilio's, whose URL changes with each body); one of each verifies by Standard Webhooks as well
-    project, queue = ProjectClient.another(stack), unique("signed")
-    store, key = f"{stack.base_url}/api/stores/{project.project_id}", {"X-Augury-Token": project.token}
-
-    def signing(preset: str) -> dict[str, Any]:
-        schemes = [{"preset": preset, **SCHEMES[preset]}]
-        if preset == "stripe":
-            schemes.append({"preset": "standard-webhooks"})
-        standard = any(each["preset"] == "standard-webhooks" for each in schemes)
-        return {"signatures": schemes, **({"secret": STANDARD_SECRET} if standard else {})}
-
-    with Recorder() as recorder:
-        places = {
-            preset: [recorder.endpoint(path=f"{kind}-{preset}?x=1") for kind in ("queue", "store")]
-            for preset in SCHEMES.keys() - {"twilio"}
-        }
-        subscribers = [
-            {"name": preset, "url": subscriber.url, "signing": signing(preset)}
-            for preset, (subscriber, _) in places.items()
-        ]
-        project.make_push(queue, *subscribers)
-        for preset, (_, service) in places.items():
-            mapping = {"name": f"acme.{preset}", "url": service.url, "token": "t" * 32, "messages": ["order:new"]}
-            asked = {"mapping": {**mapping, "signing": signing(preset)}}
-            created = requests.post(f"{store}/mappings", json=asked, headers=key, timeout=40)
-            assert created.status_code == 201, created.text
-        # When a message is posted to each
-        project.post(queue, json.dumps(MESSAGE, ensure_ascii=False))
-        order = {"message": "order:new", "payload": {"note": "café"}}
-        assert requests.post(f"{store}/messages", json=order, headers=key, timeout=40).status_code == 201
-        received = [(preset, each.wait()[0].received) for preset in places for each in places[preset]]
-        origin = f"http://127.0.0.1:{recorder.port}"
-    # Then the libraries take it, and neither another body nor another secret
-    received += [("standard-webhooks", each) for preset, each in received if preset == "stripe"]
-    judge(
-        [
-            case
-            for preset, each in received
-            for case in cases(preset, origin + each.path, dict(each.headers), each.body)
-        ],
-        tmp_path,
-    )
-    # And what is shown has no secret
-    shown = json.dumps([project.info(queue), requests.get(f"{store}/mappings", headers=key, timeout=40).json()])
-    assert not [each["secret"] for each in SCHEMES.values() if each.get("secret", STANDARD_SECRET) in shown]

@@ -16,8 +16,6 @@ import pytest
 from tests.stack.node import NodeMissing, node_packages
 from tests.stack.webhooks import clients
 from tests.webhooks.live import LiveWorld
-from tests.webhooks.served import ServedWorld
-from tests.webhooks.world import WebhooksWorld
 
 pytestmark = pytest.mark.slow
 
@@ -86,19 +84,6 @@ def test_javascript(check: str, judges: Judges, capsys: pytest.CaptureFixture[st
             print(f"\nleft out, as this machine has no Node or no npm: {check}")  # noqa: T201
         return
     assert not found[check], found[check]
-
-
-@pytest.fixture(scope="module")
-def in_time() -> dict[str, str]:
-    """What became of the checks that take days, on a hub whose clock can be turned."""
-    world = WebhooksWorld()
-    with ServedWorld(world) as served:
-        return clients.judged_by_python(2, served.base_url, [world.token, world.other_token], "timed_")
-
-
-@pytest.mark.parametrize("check", clients.names_for_python(2, "timed_"))
-def test_python_of_today_in_time(check: str, in_time: dict[str, str]) -> None:
-    assert not in_time[check], in_time[check]
 
 
 @pytest.mark.parametrize("generation", [1, 2])

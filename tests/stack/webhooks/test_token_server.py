@@ -103,39 +103,6 @@ def test_what_the_token_server_refuses_reaches_nobody(server: TokenServer, clien
     assert attempt["response"] == "oauth: invalid_client"
 
 
-@pytest.mark.stack
-def test_the_running_stack_asks_once_for_all_its_environments(stack: RunningStack, server: TokenServer) -> None:
-    project = stack.make_project()
-    base, authorization = f"{stack.base_url}/api/v1", {"Authorization": f"Bearer {project.token}"}
-
-    def ask(method: str, path: str, body: Any = None) -> Any:
-        sent = None if body is None else json.dumps(body).encode()
-        answer = requests.request(method, f"{base}{path}", data=sent, headers=authorization, timeout=40)
-        assert answer.ok, answer.text
-        return answer.json() if answer.content else None
-
-    # Given endpoints behind OAuth, one for each way to authenticate
-    server.answered()
-    app = ask("POST", "/app", {"name": "Acme"})["id"]
-    with Recorder() as recorder:
-        endpoints = {client: recorder.endpoint(path=client) for client in CLIENTS}
-        for client, endpoint in endpoints.items():
-            created = ask("POST", f"/app/{app}/endpoint", {"url": endpoint.url})["id"]
-            ask("PUT", f"/app/{app}/endpoint/{created}/oauth", oauth(server, client))
-            assert SECRET not in json.dumps(ask("GET", f"/app/{app}/endpoint/{created}/oauth-config"))
-        # When messages are posted at the same time, and more later
-        for _ in range(10):
-            ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
-        # Then each request has a token that the token server gave, once for each endpoint
-        for endpoint in endpoints.values():
-            tokens = {each.headers["Authorization"] for each in endpoint.wait(10)}
-            assert len(tokens) == 1
-            assert is_valid(server, tokens.pop())
-    given = server.answered(least=3)
-    assert sorted(each["client"] for each in given) == ["basic", "jwt", "post"], given
-    assert not any("error" in each for each in given)
-
-
 OWN_WORDS = {"basic": "client_secret_basic", "post": "client_secret_post", "jwt": "private_key_jwt"}
 
 
@@ -205,24 +172,6 @@ def test_a_subscriber_and_a_service_on_the_running_stack_get_tokens_too(
     assert gave == ["basic", "basic", "basic", "jwt", "post", "post"], given
     assert {each["error"] for each in given if "error" in each} == {"invalid_client"}
     assert len(given) - len(gave) < 5
-
-
-def test_the_guard_stands_before_the_token_server_too() -> None:
-    # Given a hub whose guard knows of no exceptions, and settings from a time when it did
-    world = WebhooksWorld()
-    world.clock.set(time.time_ns() // 1_000_000)
-    world.ports.sender = GuardedSender(now=world.clock.now)
-    app = world.make_app()
-    asked = {"grantType": "clientCredentials", "clientId": "a", **CLIENTS["post"]}
-    for place in ("127.0.0.1:9", "[::1]", "10.0.0.1", "localhost"):
-        created = world.make_endpoint(app, "https://a.example/in")
-        oauth_url = f"http://{place}/latest/meta-data/"
-        world.ask("PUT", f"/app/{app}/endpoint/{created}/oauth", {**asked, "tokenUrl": oauth_url})
-        # When a message is pushed, then neither the token server nor the endpoint is asked
-        world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
-        world.run(seconds=0.5)
-        attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{created}")["data"]
-        assert {each["response"] for each in attempts} == {"oauth: the token server gave no answer (refused_by_guard)"}
 
 
 def real_hub(*allowed: str) -> Hub:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import threading
 from datetime import UTC, datetime, timedelta
 
-from svix.models import EventExampleIn, RecoverIn
+from svix.models import RecoverIn
 from tests.stack.webhooks.judge.receiver import Answer
 from tests.stack.webhooks.judge.stage import Stage, options, refused, unprocessable, until
 
@@ -22,7 +20,7 @@ def check_32_a_failed_attempt_is_made_again_after_five_seconds(stage: Stage) -> 
     inbox.one()
     inbox.of(message.id, 2)
     second, first, *_ = stage.attempts(app, message, 2)
-    # That it is no more than a fifth later: timed.py, where the clock can be turned.
+    # That it is no more than a fifth later: tests/webhooks/messages, where the clock can be turned.
     assert (second.timestamp - first.timestamp).total_seconds() >= 3.9
 
     def later() -> float | None:
@@ -75,23 +73,6 @@ def check_34_only_2xx_is_success(stage: Stage) -> None:
     responses = {each.response_status_code: each.response for each in read}
     assert responses[404] == "not here"
     assert responses[0], "an error's text"
-
-
-def check_34_attempts_say_who_signed_and_clients_bear_it(stage: Stage) -> None:
-    app = stage.app()
-    endpoint, inbox = stage.endpoint(app)
-    schemes = [{"preset": "stripe", "secret": "whsec_of-stripe"}, {"preset": "standard-webhooks"}]
-    place = f"/app/{app.id}/endpoint/{endpoint.id}/signatures"
-    assert stage.raw("PUT", place, {"signatures": schemes}).status == 200
-    message = stage.post(app)
-    inbox.of(message.id)
-    # When the client reads the attempt, then it takes what it does not know
-    (attempt,) = stage.attempts(app, message)
-    assert stage.svix.message_attempt.get(app.id, message.id, attempt.id).id == attempt.id
-    assert (attempt.status, attempt.endpoint_id) == (SUCCESS, endpoint.id)
-    shown = stage.raw("GET", f"/app/{app.id}/msg/{message.id}/attempt/{attempt.id}").json
-    assert shown["signedBy"] == ["standard-webhooks", "stripe"]
-    assert not {"tokenClient", "certificate"} & set(shown)
 
 
 def check_35_attempts_are_listed_with_filters(stage: Stage) -> None:
@@ -257,50 +238,3 @@ def check_40_stats_count_attempts(stage: Stage) -> None:
     ):
         of = options("EndpointGetStatsOptions", since=since, until=until_at)
         assert refused(400, stage.svix.endpoint.get_stats, app.id, endpoint.id, of).code == "invalid_range"
-
-
-def check_41_an_example_is_sent_whatever_the_filter(stage: Stage) -> None:
-    app, other = stage.app(), stage.event_type()
-    schema = {"type": "object", "examples": [{"made": "up"}]}
-    with_example = stage.event_type(schemas={"1": schema})
-    endpoint, inbox = stage.endpoint(app, types=[other], channels=["none"])
-    send = stage.svix.endpoint.send_example
-    for name, body in (("svix.ping", {"success": True}), (with_example, {"made": "up"})):
-        sent = send(app.id, endpoint.id, EventExampleIn(event_type=name))
-        assert json.loads(inbox.of(sent.id)[0].body) == body
-        assert sent.payload == {}
-    refused(404, send, app.id, endpoint.id, EventExampleIn(event_type="never.made"))
-    assert refused(400, send, app.id, endpoint.id, EventExampleIn(event_type=other)).code == "invalid_scheme"
-
-
-def check_33_an_endpoint_that_is_gone_for_good_is_disabled(stage: Stage) -> None:
-    app = stage.app()
-    endpoint, inbox = stage.endpoint(app, Answer(status=410))
-    message = stage.post(app)
-    inbox.of(message.id)
-
-    def disabled() -> bool | None:
-        return stage.svix.endpoint.get(app.id, endpoint.id).disabled or None
-
-    until(disabled, "410 disables")
-    stage.post(app)
-    stage.patch_endpoint(app, endpoint, disabled=False)
-    assert stage.svix.endpoint.get(app.id, endpoint.id).disabled is False
-
-
-def check_37_a_disabled_endpoint_gets_no_more_while_attempts_are_under_way(stage: Stage) -> None:
-    app = stage.app()
-    held = threading.Event()
-    endpoint, inbox = stage.endpoint(app, Answer(status=500, after=held), Answer())
-    message = stage.post(app)
-    inbox.of(message.id)
-    stage.patch_endpoint(app, endpoint, disabled=True)
-    held.set()
-    (attempt,) = stage.attempts(app, message)
-    assert int(attempt.status) == FAIL
-    ignored = stage.post(app)
-    assert len(inbox.came) == 1
-    stage.patch_endpoint(app, endpoint, disabled=False)
-    later = stage.post(app)
-    inbox.of(later.id)
-    assert ignored.id not in {each.id for each in inbox.came}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from svix import Webhook, models
-from svix.models import ApplicationTokenExpireIn, AppPortalAccessIn, BulkReplayIn, EndpointIn, ReplayIn
+from svix.models import AppPortalAccessIn, BulkReplayIn, EndpointIn, ReplayIn
 from tests.stack.webhooks.judge.receiver import Answer, Inbox
 from tests.stack.webhooks.judge.stage import (
     OLD,
@@ -22,12 +22,6 @@ from tests.stack.webhooks.judge.stage import (
     today,
     unprocessable,
     until,
-)
-
-MISSING = (
-    ("GET", "/app/{}/integration/i/key"),
-    ("POST", "/app/{}/destination/d/force-retry"),
-    ("PUT", "/app/{}/endpoint/{}/auto-config"),
 )
 
 
@@ -71,59 +65,6 @@ def check_43_a_portal_token_opens_its_own_application_only(stage: Stage) -> None
     for wrong in ({"expiry": 3599}, {"expiry": 604_801}, {"sessionId": "a b"}, {"capabilities": ["Everything"]}):
         is_invalid(stage.raw("POST", f"/auth/app-portal-access/{app.id}", wrong))
     refused(404, stage.svix.authentication.app_portal_access, "app_000000000000000000000000000", AppPortalAccessIn())
-
-
-def check_43_a_portal_token_does_no_more_than_it_may(stage: Stage) -> None:
-    app = stage.app()
-    endpoint, _ = stage.endpoint(app)
-    body = {"capabilities": ["ViewBase"]}
-    token = stage.raw("POST", f"/auth/app-portal-access/{app.id}", body).json["token"]
-    viewer = stage.client(token)
-    assert viewer.endpoint.get(app.id, endpoint.id).id == endpoint.id
-    refused(403, viewer.endpoint.get_secret, app.id, endpoint.id)
-    refused(403, viewer.endpoint.delete, app.id, endpoint.id)
-    refused(403, viewer.endpoint.create, app.id, EndpointIn(url="http://127.0.0.1:9/"))
-    read_only = stage.raw("POST", f"/auth/app-portal-access/{app.id}", {"readOnly": True}).json["token"]
-    refused(403, stage.client(read_only).endpoint.delete, app.id, endpoint.id)
-
-
-def check_43_portal_tokens_are_revoked(stage: Stage) -> None:
-    app = stage.app()
-    access = stage.svix.authentication.app_portal_access
-    tokens = [access(app.id, AppPortalAccessIn(session_id=name)).token for name in ("one", "two", "three")]
-    one, two, three = map(stage.client, tokens)
-    one.authentication.logout()
-    assert refused(401, one.endpoint.list, app.id).code == "authentication_failed"
-    two.endpoint.list(app.id)
-    stage.svix.authentication.expire_all(app.id, ApplicationTokenExpireIn(expiry=0, session_ids=["two"]))
-    refused(401, two.endpoint.list, app.id)
-    three.endpoint.list(app.id)
-    stage.svix.authentication.expire_all(app.id, ApplicationTokenExpireIn(expiry=0))
-    refused(401, three.endpoint.list, app.id)
-    stage.client(access(app.id, AppPortalAccessIn()).token).endpoint.list(app.id)
-    refused(403, stage.svix.authentication.logout)
-
-
-def check_44_an_integration_has_a_key_of_its_own(stage: Stage) -> None:
-    app, neighbour = stage.app(), stage.app()
-    calls = stage.svix.integration
-    created = calls.create(app.id, models.IntegrationIn(name="Order desk"))
-    assert created.id.startswith("integ_")
-    assert calls.get(app.id, created.id).name == "Order desk"
-    assert calls.update(app.id, created.id, models.IntegrationUpdate(name="Desk")).name == "Desk"
-    assert [each.id for each in calls.list(app.id).data] == [created.id]
-    key = calls.rotate_key(app.id, created.id).key
-    desk = stage.client(key)
-    endpoint = desk.endpoint.create(app.id, EndpointIn(url=stage.receiver.inbox().url))
-    assert desk.endpoint.get(app.id, endpoint.id).id == endpoint.id
-    refused(404, desk.endpoint.list, neighbour.id)
-    refused(403, desk.integration.rotate_key, app.id, created.id)
-    newer = stage.client(calls.rotate_key(app.id, created.id).key)
-    refused(401, desk.endpoint.list, app.id)
-    newer.endpoint.list(app.id)
-    calls.delete(app.id, created.id)
-    refused(401, newer.endpoint.list, app.id)
-    refused(404, calls.get, app.id, created.id)
 
 
 @today
@@ -257,15 +198,6 @@ def check_44_operational_endpoints_are_a_resource(stage: Stage) -> None:
     assert stage.raw("GET", f"/app/{created.id}").status == 404
 
 
-def check_48_what_is_missing_says_so(stage: Stage) -> None:
-    app = stage.app()
-    for method, path in MISSING:
-        answer = stage.raw(method, path.format(app.id, "ep_x"), {} if method != "GET" else None)
-        assert answer.status in (404, 501), (method, path, answer.status)
-        assert answer.json["code"]
-        assert answer.json["detail"]
-
-
 def check_52_replay_missing_delivers_what_was_never_sent(stage: Stage) -> None:
     app = stage.app()
     began = datetime.now(UTC) - timedelta(minutes=1)
@@ -349,42 +281,6 @@ def check_52_messages_are_polled(stage: Stage) -> None:
 
 
 @today
-def check_84_destinations_on_aws_are_made_changed_and_deleted(stage: Stage) -> None:
-    # Given an application, and what a role of its owner has to demand
-    app = stage.app()
-    demanded = stage.raw("GET", f"/app/{app.id}/external-id").json["externalId"]
-    role = "arn:aws:iam::111122223333:role/hub"
-    configs: dict[str, dict[str, str]] = {
-        "sqs": {"queueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/orders"},
-        "sns": {"topicArn": "arn:aws:sns:eu-west-1:111122223333:orders"},
-        "eventBridge": {"eventBusName": "orders"},
-    }
-    for kind, config in configs.items():
-        given: Any = {"type": kind, "uid": kind, "config": {**config, "region": "eu-west-1", "roleArn": role}}
-        # When the client makes, reads, changes and replaces one of each type
-        created = stage.svix.destination.create(app.id, models.DestinationIn.model_validate(given))
-        shown = stage.svix.destination.get(app.id, kind)
-        assert (shown.id, value(shown.status), shown.config.external_id) == (created.id, "enabled", demanded)
-        change: Any = {"type": kind, "metadata": {"a": "b"}, "status": "disabled", "config": {}}
-        changed = stage.svix.destination.patch(app.id, created.id, models.DestinationPatch.model_validate(change))
-        assert (value(changed.status), changed.metadata, changed.config) == ("disabled", {"a": "b"}, shown.config)
-        again = stage.svix.destination.upsert(app.id, kind, models.DestinationIn.model_validate(given))
-        assert (again.id, value(again.status), again.metadata) == (created.id, "enabled", {})
-        assert stage.svix.destination.transformation.get(app.id, kind).enabled is False
-        rotated = stage.svix.destination.rotate_secret(app.id, kind, models.EndpointSecretRotateIn())
-        assert rotated.key.startswith("whsec_")
-    assert {each.type for each in stage.svix.destination.list(app.id).data} == {*configs}
-    for kind in configs:
-        stage.svix.destination.delete(app.id, kind)
-    assert stage.svix.destination.list(app.id).data == []
-    # Then a type that the hub has not is named
-    other: Any = {"type": "snowflake", "config": {}}
-    answer = stage.raw("POST", f"/app/{app.id}/destination", other)
-    assert (answer.status, answer.json["code"]) == (501, "not_implemented")
-    assert "snowflake" in answer.json["detail"]
-
-
-@today
 def check_55_a_transformation_changes_what_is_signed_and_sent(stage: Stage) -> None:
     from svix.models import EndpointTransformationPatch  # noqa: PLC0415
 
@@ -419,36 +315,3 @@ def check_55_a_transformation_changes_what_is_signed_and_sent(stage: Stage) -> N
 
     until(ended, "the cancelled message is not shown as such")
     assert len(inbox.wait()) == 1
-
-
-@today
-def check_56_a_connector_is_a_template_of_a_transformation(stage: Stage) -> None:
-    # Given a connector
-    code = "function handler(webhook) { webhook.payload = { text: webhook.eventType }; return webhook }"
-    uid, calls = f"chat-{secrets.token_hex(6)}", stage.svix.connector
-    wanted = {
-        "name": "Chat",
-        "uid": uid,
-        "kind": models.ConnectorKind.SLACK,
-        "transformation": code,
-        "instructions": "i",
-    }
-    created = calls.create(models.ConnectorIn(**wanted))
-    assert calls.get(created.id) == calls.get(uid) == created
-    assert (created.transformation, value(created.product_type)) == (code, value(models.ConnectorProduct.DISPATCH))
-    refused(409, calls.create, models.ConnectorIn(**wanted))
-    assert created.id in {each.id for each in calls.list(options("ConnectorListOptions", limit=250)).data}
-    # When an endpoint is made from it, as a portal does, then it is sent what the code makes
-    app = stage.app()
-    endpoint, inbox = stage.endpoint(app)
-    change = models.EndpointTransformationPatch(code=created.transformation, enabled=True)
-    stage.svix.endpoint.transformation.patch(app.id, endpoint.id, change)
-    # Even when the connector is changed, replaced, and deleted
-    assert calls.patch(uid, models.ConnectorPatch(description="d")).description == "d"
-    replaced = calls.upsert(uid, models.ConnectorUpsertIn(transformation=f"{code} // 2"))
-    assert (replaced.id, replaced.name, replaced.description) == (created.id, "Chat", "")
-    assert replaced.transformation_updated_at >= created.transformation_updated_at
-    calls.delete(uid)
-    refused(404, calls.get, created.id)
-    [got] = inbox.of(stage.post(app).id)
-    assert json.loads(got.body) == {"text": "check.posted"}

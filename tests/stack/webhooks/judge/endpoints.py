@@ -40,61 +40,6 @@ def check_12_an_endpoint_needs_only_a_url(stage: Stage) -> None:
     assert kept.url == "http://localhost/webhook/receiver"
 
 
-def check_13_an_endpoints_url_is_http_and_may_be_reached(stage: Stage) -> None:
-    app = stage.app()
-    for url in ("", "nonsense", "ftp://example.com/", "//example.com", "http://", "https://exa mple.com/"):
-        unprocessable(stage.svix.endpoint.create, app.id, EndpointIn(url=url))
-    # A private address is refused at once, or its attempt fails.
-    answer = stage.raw("POST", f"/app/{app.id}/endpoint", {"url": "http://169.254.169.254/latest/"})
-    if answer.status == 422:
-        is_invalid(answer)
-    else:
-        message = stage.post(app)
-        attempt = stage.attempts(app, message)[0]
-        assert (int(attempt.status), attempt.response_status_code) == (2, 0)
-        assert attempt.response
-
-
-def check_14_an_endpoints_event_types_must_exist(stage: Stage) -> None:
-    app, name, archived = stage.app(), stage.event_type(), stage.event_type()
-    stage.svix.event_type.delete(archived)
-    created, _ = stage.endpoint(app, types=[name])
-    assert types_of(created) == [name]
-    for wrong in (["not.registered"], [name, archived], []):
-        unprocessable(stage.endpoint, app, types=wrong)
-    (reason,) = stage.raw("POST", f"/app/{app.id}/endpoint", {"url": URL, "eventTypes": ["no.such"]}).json["detail"]
-    assert "no.such" in reason["msg"]
-    unprocessable(stage.patch_endpoint, app, created, types=[archived])
-    assert types_of(stage.patch_endpoint(app, created, description="kept")) == [name]
-    assert types_of(stage.patch_endpoint(app, created, types=None)) is None
-
-
-def check_15_an_endpoint_has_one_to_ten_channels(stage: Stage) -> None:
-    app = stage.app()
-    created, _ = stage.endpoint(app, channels=["a", "b-1.x_Y"])
-    assert sorted(created.channels) == ["a", "b-1.x_Y"]
-    for wrong in ([], [f"c{n}" for n in range(11)], ["with space"], ["x" * 129], [""]):
-        unprocessable(stage.endpoint, app, channels=wrong)
-    assert stage.patch_endpoint(app, created, channels=None).channels is None
-    assert len(stage.patch_endpoint(app, created, channels=[f"c{n}" for n in range(10)]).channels) == 10
-
-
-def check_16_an_endpoints_uid_is_unique_in_its_application(stage: Stage) -> None:
-    app, other, uid = stage.app(), stage.app(), f"ep-{secrets.token_hex(4)}"
-    created, _ = stage.endpoint(app, uid=uid)
-    assert stage.svix.endpoint.get(app.id, uid).id == created.id
-    refused(409, stage.endpoint, app, uid=uid)
-    second, _ = stage.endpoint(app)
-    refused(409, stage.patch_endpoint, app, second, uid=uid)
-    refused(409, stage.upsert_endpoint, app.id, second.id, url=URL, uid=uid)
-    assert stage.endpoint(other, uid=uid)[0].uid == uid
-    assert stage.upsert_endpoint(app.id, uid, url=URL, uid=uid).id == created.id
-    for wrong in ("ep_mine", "a b", "", "u" * 257):
-        unprocessable(stage.endpoint, app, uid=wrong)
-    stage.svix.endpoint.delete(app.id, uid)
-    assert stage.endpoint(app, uid=uid)[0].id != created.id
-
-
 def check_17_upsert_replaces_or_creates(stage: Stage) -> None:
     app, name = stage.app(), stage.event_type()
     built, _ = stage.endpoint(app, types=[name], channels=["c"], metadata={"a": "b"}, description="d", throttle_rate=4)
@@ -184,17 +129,6 @@ def check_20_ed25519_keys_sign_v1a(stage: Stage) -> None:
     assert verifies(secret, both)
     mismatched = "whsk_" + base64.b64encode(private.private_bytes_raw() + bytes(32)).decode()
     unprocessable(stage.endpoint, app, secret=mismatched)
-
-
-def check_21_secrets_are_shown_nowhere_but_when_asked_for(stage: Stage) -> None:
-    app = stage.app()
-    endpoint, inbox = stage.endpoint(app)
-    secret = stage.secret(app, endpoint).removeprefix("whsec_")
-    stage.post(app)
-    inbox.one()
-    for path in ("", f"/{endpoint.id}", f"/{endpoint.id}/headers", f"/{endpoint.id}/msg"):
-        assert secret not in stage.raw("GET", f"/app/{app.id}/endpoint{path}").content.decode()
-    refused(404, stage.other.endpoint.get_secret, app.id, endpoint.id)
 
 
 def check_22_endpoint_headers_are_set_merged_and_deleted(stage: Stage) -> None:

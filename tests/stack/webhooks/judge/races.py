@@ -26,16 +26,6 @@ def check_04_one_of_five_gets_the_uid(stage: Stage) -> None:
         assert sorted(executor.map(create, range(5))) == [201, 409, 409, 409, 409]
 
 
-def check_05_five_times_get_or_create_makes_one(stage: Stage) -> None:
-    uid = f"race-{time.time_ns()}"
-
-    def get_or_create(_: int) -> str:
-        return str(stage.svix.application.get_or_create(ApplicationIn(name="race", uid=uid)).id)
-
-    with ThreadPoolExecutor(5) as executor:
-        assert len(set(executor.map(get_or_create, range(5)))) == 1
-
-
 def check_19_two_rotations_at_once_both_count(stage: Stage) -> None:
     app = stage.app()
     endpoint, inbox = stage.endpoint(app)

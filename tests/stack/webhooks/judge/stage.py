@@ -90,10 +90,6 @@ class Stage:
         )
         return Raw(answer.status_code, answer.headers, answer.content)
 
-    def tell(self, what: str, **expected: Any) -> Any:
-        """Turn the clock of a hub that has one to be turned, and the like (tests/webhooks/served.py)."""
-        return self._http.post(f"{self.base_url}/{what}", json=expected).json()
-
     def app(self, **fields: Any) -> Any:
         """A new application."""
         return self.svix.application.create(models.ApplicationIn(**{"name": "check", **fields}))
