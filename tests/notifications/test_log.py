@@ -12,7 +12,7 @@ from tests.notifications.world import PROJECT, NotificationWorld
 from pushhub.base.errors import TooLarge, Unavailable
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.request import CommitPart
-from pushhub.notifications.model.topic import Commit, Topic, position_at, sequence_of
+from pushhub.notifications.model.topic import Commit, Topic, sequence_of
 from pushhub.notifications.wire.errors import BacklogFull
 from pushhub.notifications.wire.publish import Draft
 
@@ -138,19 +138,6 @@ def test_a_subscriber_that_comes_back_after_the_retention_gets_what_is_still_kep
         world.disconnect(connection_id)
 
 
-def test_what_expired_unsent_is_told_in_the_backlog(world: NotificationWorld) -> None:
-    world.disconnect("a")
-    world.publish(1, 2)
-    world.publish(3)
-    world.clock.advance(seconds=36 * 3600)
-    world.connect("b")
-    world.send_once()
-    (backlog,) = world.backlogs.backlogs(TOPIC)
-    first = position_at(1)
-    assert backlog.lapsed in (((first, position_at(2)),), ())
-    assert backlog.next == position_at(3)
-
-
 def test_very_much_that_expired_unsent_is_passed_in_steps_and_told_in_few_pairs(world: NotificationWorld) -> None:
     # Given many small commits that expired while nobody was connected, with a place among them that was never filled
     world.disconnect("a")
@@ -228,13 +215,6 @@ def test_an_expired_backlog_is_not_full() -> None:
     world.connect("b")
     world.send_all()
     assert world.numbers("b") == [100]
-
-
-def test_a_topic_without_subscribers_keeps_nothing() -> None:
-    world = NotificationWorld()
-    world.rule()
-    assert len(world.publish(1)) == 1
-    assert world.topics.head(TOPIC) is None
 
 
 @pytest.mark.parametrize("fault", list(Fault))

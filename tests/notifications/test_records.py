@@ -60,19 +60,6 @@ def test_sending_is_an_attempt_and_acknowledging_the_end(world: NotificationWorl
     assert (end.state, end.version) == ("acknowledged", 1)
 
 
-def test_each_sending_of_the_same_notification_is_an_attempt_of_its_own(world: NotificationWorld) -> None:
-    world.connect("a")
-    world.publish(1)
-    for name in ("b", "c"):
-        world.send_all()
-        world.disconnect(chr(ord(name) - 1))
-        world.connect(name)
-    world.send_all()
-    attempts = of_kind(world, "attempt")
-    assert len({each.record_id for each in attempts}) == len(attempts) == 3
-    assert of_kind(world, "acknowledged") == []
-
-
 def test_attempts_carry_the_order_that_is_promised_on_their_connection(world: NotificationWorld) -> None:
     # Given a consumer that acknowledges the second of three, and its next connection
     world.connect("a")

@@ -12,7 +12,6 @@ from pushhub.notifications.model.backlog import (
     MAX_CONSUMERS,
     MAX_HELD,
     WINDOW,
-    AlreadyConnected,
     Backlog,
     Consumer,
     Entry,
@@ -101,17 +100,6 @@ def test_the_window_is_exact_and_each_acknowledgement_frees_one_place() -> None:
     assert world.numbers("a") == [1, 2, 3, 4, 5]
 
 
-def test_a_thousand_go_out_unacknowledged_and_no_more(world: NotificationWorld) -> None:
-    world.connect("a")
-    for start in range(0, 1100, 100):
-        world.publish(*range(start, start + 100))
-    world.send_all()
-    assert world.numbers("a") == list(range(1000))
-    world.acknowledge("a", 500)
-    world.send_all()
-    assert world.numbers("a") == list(range(1001))
-
-
 def test_a_missing_acknowledgement_blocks_nothing_and_thousands_of_others_are_forgotten(
     world: NotificationWorld,
 ) -> None:
@@ -131,18 +119,6 @@ def test_a_missing_acknowledgement_blocks_nothing_and_thousands_of_others_are_fo
     world.connect("b")
     world.send_all()
     assert world.numbers("b") == [0]
-
-
-def test_a_second_connection_of_an_exclusive_subscriber_is_refused_and_the_first_is_undisturbed(
-    world: NotificationWorld,
-) -> None:
-    world.connect("a")
-    world.send_all()
-    with pytest.raises(AlreadyConnected):
-        world.connect("b")
-    world.publish(1)
-    world.send_all()
-    assert world.numbers("a") == [1]
 
 
 def test_a_dead_socket_makes_room_for_the_next_connection(world: NotificationWorld) -> None:
@@ -220,52 +196,6 @@ def test_shared_consumers_divide_the_sources_and_a_leaver_s_rest_goes_to_the_oth
         world.publish(number, source=f"s{number % 10}")
     world.send_all()
     assert {frame.description for frame in world.frames("c")} == sources["a"]
-
-
-def test_a_source_stays_with_the_consumer_that_still_holds_some_of_it(world: NotificationWorld) -> None:
-    token = world.token(shared=True)
-    world.connect("a", token, "alpha")
-    for number in range(20):
-        world.publish(number, source=f"s{number}")
-    world.send_all()
-    world.connect("b", token, "beta")
-    for number in range(20, 40):
-        world.publish(number, source=f"s{number - 20}")
-    world.send_all()
-    assert world.numbers("a") == list(range(40))
-    assert world.numbers("b") == []
-
-
-def test_acknowledging_on_a_sibling_s_connection_has_no_effect(world: NotificationWorld) -> None:
-    token = world.token(shared=True)
-    world.connect("a", token, "alpha")
-    world.publish(1)
-    world.send_all()
-    world.connect("b", token, "beta")
-    (frame,) = world.frames("a")
-    world.consumers.receive("b", frame.ack_id)
-    world.disconnect("a")
-    world.send_all()
-    assert world.numbers("b") == [1]
-
-
-def test_a_full_shared_consumer_does_not_hold_up_the_others() -> None:
-    world = NotificationWorld(window=5)
-    world.rule()
-    token = world.token(shared=True)
-    world.connect("a", token, "alpha")
-    world.connect("b", token, "beta")
-    for number in range(200):
-        world.publish(number, source=f"s{number % 20}")
-        world.send_all()
-        world.acknowledge("b", *world.numbers("b")[-1:])
-    assert len(world.numbers("a")) == 5
-    assert len(world.numbers("b")) > 50
-    world.disconnect("a")
-    for _ in range(60):
-        world.send_all()
-        world.acknowledge("b", *world.numbers("b"))
-    assert sorted(set(world.numbers("b"))) == list(range(200))
 
 
 def test_a_shared_consumer_that_is_stuck_far_behind_does_not_hold_up_the_others() -> None:

@@ -78,33 +78,6 @@ def test_unknown_paths(hub: Hub, method: str, path: str) -> None:
     assert (result.status, result.body) == (404, {"msg": "Not found"})
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "allowed"),
-    [
-        ("POST", "", "GET, HEAD, OPTIONS"),
-        ("POST", "/q", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
-        ("GET", "/q/webhook", "OPTIONS, POST"),
-        ("DELETE", "/q/reservations", "OPTIONS, POST"),
-        ("PUT", "/q/messages/1", "DELETE, GET, HEAD, OPTIONS"),
-        ("TRACE", "/q/messages", "DELETE, GET, HEAD, OPTIONS, POST"),
-        ("", "/q/messages", "DELETE, GET, HEAD, OPTIONS, POST"),
-    ],
-)
-def test_methods_a_path_does_not_have(hub: Hub, method: str, path: str, allowed: str) -> None:
-    result = hub.send(method, QUEUES + path, token=hub.token)
-    assert (result.status, result.body) == (405, {"msg": "Method not allowed"})
-    assert result.headers["Allow"] == allowed
-
-
-def test_options_and_head(hub: Hub) -> None:
-    hub.make("q")
-    options = hub.send("OPTIONS", f"{QUEUES}/q/messages")
-    assert (options.status, options.headers["Allow"]) == (200, "DELETE, GET, HEAD, OPTIONS, POST")
-    head = hub.send("HEAD", f"{QUEUES}/q", token=hub.token)
-    assert (head.status, head.body) == (200, None)
-    assert hub.send("HEAD", f"{QUEUES}/none", token=hub.token).status == 404
-
-
 def test_the_version_needs_no_token(hub: Hub) -> None:
     result = hub.send("GET", "/version")
     assert (result.status, result.body) == (200, {"version": "3"})
@@ -137,28 +110,11 @@ def test_a_body_at_the_limit_is_taken_and_one_byte_more_is_refused(hub: Hub) -> 
     "body",
     [
         b"{",
-        b"{]",
-        b"nonsense",
-        b"\xff\xfe",
         b'{"messages": [{"body": "\xff"}]}',
-        b"\xef\xbb\xbf{}",
-        '{"messages": []}'.encode("utf-16"),
         b'{"messages": [{"body": "a", "body": "b"}]}',
-        b'{"messages": [{"body": "a"}], "messages": [{"body": "b"}]}',
         b'{"messages": [{"body": "\\ud800"}]}',
-        b'{"messages": [{"body": "\\uDFFF x"}]}',
-        b'{"messages": [{"body": "a"}], "x": "\\ud800"}',
-        b'{"messages": [{"body": "a"}], "\\ud800": 1}',
         b'{"messages": [{"body": "a", "delay": NaN}]}',
-        b'{"messages": [{"body": "a", "delay": Infinity}]}',
-        b'{"messages": [{"body": "a", "delay": 1e400}]}',
-        b'{"messages": [{"body": "a", "delay": ' + b"9" * 5000 + b"}]}",
-        b'{"messages": [{"body": "a\nb"}]}',
         b"[" * 100_000,
-        b'{"x":' * 100_000,
-        b'{"messages": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
-        b'{"messages": [{"body": "a"}],}',
-        b"'{}'",
     ],
     ids=lambda body: repr(body[:40]),
 )

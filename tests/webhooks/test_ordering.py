@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.fakes import Crash, Fault, FaultPlan, Reply
+from tests.fakes import Crash, Fault, FaultPlan
 from tests.webhooks.world import WebhooksWorld, prepared
 
 URL, OTHER_URL = "https://a.example/in", "https://b.example/in"
@@ -58,16 +58,6 @@ def test_a_key_that_is_stuck_at_an_endpoint_holds_up_neither_other_keys_nor_othe
     assert sent(world) == [stuck[0], *free, stuck[0], stuck[0], stuck[1], stuck[2]]
 
 
-def test_one_that_is_given_up_lets_the_next_one_go() -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
-    world.make_endpoint(app, URL)
-    world.sender.script(URL, Reply(status_code=500, headers={"webhook-delivery": "abort-message"}), 200)
-    ids = [post(world, app, "k") for _ in range(2)]
-    world.run(seconds=60)
-    assert sent(world) == ids
-
-
 def test_an_endpoint_that_did_not_choose_a_message_does_not_wait_for_it() -> None:
     world = WebhooksWorld()
     app = world.make_app()
@@ -109,34 +99,6 @@ def test_a_key_that_no_header_could_carry_is_refused(key: object) -> None:
     answer = world.call("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}, "orderingKey": key})
     assert answer.status == 422
     assert answer.body["detail"][0]["loc"] == ["body", "orderingKey"]
-
-
-@pytest.mark.parametrize("fault", Fault)
-def test_whatever_fails_once_the_messages_of_a_key_arrive_in_order(fault: Fault) -> None:
-    def posted(plan: FaultPlan) -> tuple[WebhooksWorld, list[str]]:
-        world, app, _ = prepared(plan)
-        return world, [_until_taken(world, app, number) for number in range(3)]
-
-    learned, _ = posted(FaultPlan())
-    learned.run(seconds=5)
-    for number in range(1, len(learned.plan.calls) + 1):
-        world, ids = posted(FaultPlan(fault, at=number))
-        world.run(seconds=3 * 3600)
-        case = f"call {number}: {world.plan.calls[number - 1]}"
-        # Each arrives, perhaps twice; the first arrivals are in order
-        assert list(dict.fromkeys(sent(world))) == ids, case
-
-
-def _until_taken(world: WebhooksWorld, app: str, number: int) -> str:
-    body = {"eventType": "a", "payload": {}, "orderingKey": "k"}
-    for _ in range(4):
-        try:
-            answer = world.call("POST", f"/app/{app}/msg", body, headers={"Idempotency-Key": str(number)})
-        except Crash:
-            continue
-        if answer.status == 202:
-            return str(answer.body["id"])
-    raise AssertionError("never taken")
 
 
 @pytest.mark.parametrize("fault", [None, *Fault])

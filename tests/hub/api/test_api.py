@@ -455,24 +455,6 @@ def test_what_is_parked_for_a_deleted_mapping_shows_its_name_and_can_be_archived
     assert store.call("GET", f"/messages/{incoming}")[1]["state"] == "completed"
 
 
-def test_pushing_again_what_a_person_archived_says_why_it_goes_nowhere() -> None:
-    store = Store()
-    made_mapping(store, identifiers={"number": "payload.number"}, options={"retries_allowed": False})
-    store.endpoints[URL] = lambda _: 500
-    first = store.push_message("order:new", number="R1")
-    store.run(seconds=5)
-    [row] = store.call("GET", "/queues/accepted.json")[1]
-    store.call("PUT", f"/messages/{row['id']}", {"archive": True})
-    again = store.push_message("order:new", number="R1")
-    store.run(seconds=5)
-    shown = store.call("GET", f"/messages/{again}")[1]
-    assert shown["state"] == "never_processed"
-    assert shown["reason"] == f"acme.import already has message {first} with the same identifiers"
-    # And so does the list
-    rows = store.call("GET", "/queues/archived.json", source="incoming", state="never_processed")[1]
-    assert [each["reason"] for each in rows] == [shown["reason"]]
-
-
 def test_notifications_beyond_the_newest_are_found_by_filter_page_and_date() -> None:
     # Given one error, followed by many other notifications
     store = Store()
@@ -494,19 +476,6 @@ def test_notifications_beyond_the_newest_are_found_by_filter_page_and_date() -> 
     assert (last["pages"], [each["subject"] for each in last["notifications"]]) == (17, ["Long ago"])
     assert [each["subject"] for each in store.call("GET", "/notifications.json", end_date=then)[1]] == ["Long ago"]
     assert store.call("GET", "/notifications", start_date=then)[1]["pages"] == 16
-
-
-def test_a_message_that_waits_is_attempted_now_before_its_time_and_once() -> None:
-    store = Store()
-    made_mapping(store)
-    store.endpoints[URL] = lambda _: {} if len(store.asked) > 1 else 500
-    incoming = store.push_message("order:new")
-    store.run(seconds=1)
-    child = store.call("GET", f"/messages/{incoming}")[1]["children"][0]["id"]
-    store.call("PUT", f"/messages/{child}", {"attempt_now": True})
-    store.run(seconds=7200)
-    assert len(store.asked) == 2
-    assert store.call("GET", f"/messages/{child}")[1]["state"] == "completed"
 
 
 def test_a_scheduled_child_may_be_sent_early_or_never() -> None:
@@ -779,20 +748,6 @@ def test_parameters_in_the_query_register_as_the_documentation_shows() -> None:
     assert len(created["token"]) >= 32
 
 
-def test_signing_up_sets_parameters_and_enables_services() -> None:
-    store = Store()
-    endpoint_says(store, ENDPOINT)
-    created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
-    form = {"store_id": PROJECT, "parameters[api_key]": "s3cret", "enabled[]": "import"}
-    status, _ = store.call("POST", f"/integrations/{created['id']}/signup", form, form=True)
-    assert status == 200
-    store.endpoints["https://acme.example/import"] = lambda _: {}
-    store.push_message("order:new", order={"number": "R1"})
-    store.run(seconds=5)
-    [body] = store.asked_at("https://acme.example/import")
-    assert body["payload"]["parameters"] == [{"name": "acme.api_key", "value": "s3cret"}]
-
-
 TYPED: dict[str, Any] = {
     "name": "acme",
     "services": [
@@ -952,22 +907,6 @@ def test_integrations_are_named_once_and_may_be_refused_by_the_guard() -> None:
     )
     assert status == 422
     assert len(store.sender.requests) == 1
-
-
-def test_polls_of_an_integration_start_at_the_root_of_its_host() -> None:
-    store = Store()
-    store.sender.script(
-        "https://acme.example/base/endpoint.json", Reply(status_code=200, body=json.dumps(ENDPOINT).encode())
-    )
-    created = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "url": "https://acme.example/base"}})[
-        1
-    ]
-    store.call("GET", f"/integrations/{created['id']}/enable_mappings")
-    store.endpoints["https://acme.example/base/import"] = lambda _: {"delay": 5, "update_url": "/status/7"}
-    store.endpoints["https://acme.example/status/7"] = lambda _: {}
-    store.push_message("order:new", order={"number": "R1"})
-    store.run(seconds=30)
-    assert len(store.asked_at("https://acme.example/status/7")) == 1
 
 
 def written(store: Store, method: str, path: str, body: str | None = None) -> str:

@@ -119,20 +119,6 @@ def test_a_status_without_an_answer_has_code_zero(hub: Hub, world: World) -> Non
     assert (status["status_code"], status["msg"], status["tries"]) == (0, "timed out", 1)
 
 
-def test_unicast_statuses_show_who_was_asked(hub: Hub, world: World) -> None:
-    for url in (A, B):
-        world.sender.script(url, 500)
-    hub.make_push("q", A, B, type="unicast", retries=0)
-    [message_id] = hub.post("q", "x")
-    world.run(seconds=1)
-    assert [
-        (each["tries"], each["status_code"], each["retries_remaining"]) for each in hub.statuses("q", message_id)
-    ] == [
-        (1, 500, 0),
-        (1, 500, 0),
-    ]
-
-
 CHANGES = {
     "removed": ("DELETE", [{"name": "s0"}]),
     "replaced": ("PUT", [{"name": "another", "url": C}, {"name": "s1", "url": B}]),
@@ -171,42 +157,6 @@ def test_who_was_asked_stays_known_whatever_became_of_the_subscriber(
         (last[0], last[1], last[3], last[4]),
         ("s1", B, 502, "B refuses"),
     ]
-
-
-def test_a_round_whose_last_subscriber_was_removed_is_over_and_goes_on_later(hub: Hub, world: World) -> None:
-    # Given a unicast message whose first subscriber refused it when the invocation's time was up, and whose second is
-    # removed then
-    for url in (A, B):
-        world.sender.script(url, 500, 200)
-    hub.make_push("q", A, B, type="unicast", retries=1, retries_delay=10)
-    [message_id] = hub.post("q", "x")
-    world.dispatch_only()
-    [received] = world.push_queue.receive()
-    world.push.run([received], source=world.push_queue, remaining_ms=lambda: 0 if world.sender.requests else 10**6)
-    world.push_queue.delete(received.receipt_handle)
-    [asked] = world.sender.requests
-    other = "s1" if asked.url == A else "s0"
-    hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": other}]})
-    # When time passes, then the round counts as a try, and the one that is left is asked again after the delay
-    world.run(seconds=9)
-    assert len(world.sender.requests) == 1
-    world.run(seconds=5)
-    assert [each.url for each in world.sender.requests] == [asked.url] * 2
-    [delivery] = world.deliveries(message_id)
-    assert (delivery.state, delivery.tries, delivery.attempts) == (DeliveryState.DELIVERED, 2, 2)
-
-
-def test_a_subscriber_removed_before_it_was_asked_was_not_tried(hub: Hub, world: World) -> None:
-    hub.make_push("q", A, B, error_queue="failed")
-    [message_id] = hub.post("q", "x", delay=5)
-    hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": "s0"}]})
-    world.run(seconds=10)
-    assert [each["tries"] for each in hub.statuses("q", message_id)] == [0, 1]
-    assert "status_code" not in hub.statuses("q", message_id)[0]
-    [error] = world.pulled("failed")
-    reported = {"name": "s0", "url": A, "code": 0, "msg": "Subscriber was removed from the queue"}
-    assert json.loads(error)["subscribers"] == [reported]
-    assert [each["url"] for each in hub.statuses("q", message_id)] == [A, B]
 
 
 def test_subscribers_that_are_replaced_again_and_again_before_they_are_asked_keep_their_names(
@@ -331,29 +281,6 @@ def test_a_message_that_expires_before_it_is_pushed_says_so(hub: Hub, world: Wor
     [error] = world.pulled("failed")
     assert json.loads(error)["subscribers"][0]["msg"] == "Message expired before it was pushed"
     assert world.sender.requests == []
-
-
-def test_a_reservation_that_outlasts_the_message_can_be_acknowledged(hub: Hub, world: World) -> None:
-    world.sender.script(A, 202)
-    hub.make_push("q", A, retries_delay=100)
-    hub.call("PATCH", "/queues/q", {"queue": {"message_expiration": 60}})
-    [message_id] = hub.post("q", "x")
-    world.run(seconds=80)
-    assert acknowledge(hub, world.sender.requests[0]).status == 200
-    assert codes(hub, message_id) == [200]
-
-
-def test_a_202_that_is_never_acknowledged_says_so_in_the_error_queue(hub: Hub, world: World) -> None:
-    world.sender.script(A, Reply(status_code=202, message="Accepted"))
-    hub.make_push("q", A, retries=1, retries_delay=10, error_queue="failed")
-    [message_id] = hub.post("q", "x")
-    world.run(seconds=15)
-    assert hub.statuses("q", message_id)[0]["msg"] == "Accepted"
-    world.run(seconds=15)
-    [error] = world.pulled("failed")
-    answer = json.loads(error)["subscribers"][0]
-    assert (answer["code"], answer["msg"]) == (202, "Not acknowledged in time")
-    assert hub.statuses("q", message_id)[0]["msg"] == "Not acknowledged in time"
 
 
 def test_pull_queues_have_no_statuses(hub: Hub) -> None:
@@ -486,15 +413,6 @@ def test_a_late_acknowledgement_is_refused(hub: Hub, world: World) -> None:
     assert acknowledge(hub, world.sender.requests[1]).status == 200
 
 
-def test_an_acknowledgement_after_all_tries_is_refused(hub: Hub, world: World) -> None:
-    world.sender.script(A, 202)
-    hub.make_push("q", A, retries_delay=10, retries=0, error_queue="e")
-    hub.post("q", "x")
-    world.run(seconds=60)
-    assert acknowledge(hub, world.sender.requests[0]).status == 403
-    assert len(world.pulled("e")) == 1
-
-
 def test_without_a_token_only_a_message_that_is_there_can_refuse(hub: Hub, world: World) -> None:
     # Given a reserved push, a pull queue with a reserved message, and a message that is gone
     world.sender.script(A, 202)
@@ -597,14 +515,6 @@ def test_deleting_stops_further_pushes(hub: Hub, world: World) -> None:
     for gone in (hub.call("GET", path), hub.call("GET", f"{path}/subscribers"), hub.call("DELETE", path)):
         assert (gone.status, gone.msg) == (404, "Message not found")
     assert hub.info("q")["size"] == 0
-
-
-def test_deleting_before_the_first_push(hub: Hub, world: World) -> None:
-    hub.make_push("q", A)
-    ids = hub.post("q", "x", "y", delay=5)
-    assert hub.call("DELETE", "/queues/q/messages", {"ids": ids}).status == 200
-    world.run(seconds=60)
-    assert world.sender.requests == []
 
 
 def test_deleting_while_a_push_is_open(hub: Hub, world: World) -> None:
@@ -742,18 +652,6 @@ def test_clearing_a_push_queue(hub: Hub, world: World) -> None:
     assert codes(hub, later) == [200]
 
 
-def test_deleting_a_push_queue_stops_its_pushes(hub: Hub, world: World) -> None:
-    world.sender.script(A, 500)
-    hub.make_push("q", A, retries_delay=10)
-    [message_id] = hub.post("q", "x")
-    world.run(seconds=1)
-    hub.call("DELETE", "/queues/q")
-    hub.make_push("q", A)
-    world.run(seconds=100)
-    assert len(world.sender.requests) == 1
-    assert hub.call("GET", f"/queues/q/messages/{message_id}").status == 404
-
-
 def test_an_error_message_leads_back_to_the_original(hub: Hub, world: World) -> None:
     world.sender.script(A, 301)
     hub.make_push("q", A, retries=0, error_queue="Test error")
@@ -771,21 +669,6 @@ def test_an_error_message_leads_back_to_the_original(hub: Hub, world: World) -> 
 
 def ordered(hub: Hub, *bodies: str, key: str = "k") -> list[str]:
     return hub.post("q", *bodies, ordering_key=key)
-
-
-def test_messages_with_an_ordering_key_reach_a_subscriber_one_after_the_other(hub: Hub, world: World) -> None:
-    # Given a subscriber that fails at the first message of a key
-    world.sender.script(A, 500, 200)
-    hub.make_push("q", A, retries=3, retries_delay=60)
-    ordered(hub, "1", "2")
-    ordered(hub, "3")
-    ordered(hub, "4", key="other")
-    hub.post("q", "5")
-    world.run(seconds=30)
-    # Then only messages with that key wait, and go on in their order when it has arrived
-    assert sorted(each.body for each in world.sender.requests) == [b"1", b"4", b"5"]
-    world.run(seconds=60)
-    assert [each.body for each in world.sender.requests[3:]] == [b"1", b"2", b"3"]
 
 
 def test_what_is_deleted_or_acknowledged_lets_the_next_of_its_key_go_at_once(hub: Hub, world: World) -> None:

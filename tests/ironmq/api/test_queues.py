@@ -33,13 +33,6 @@ def test_a_queue_made_of_nothing_has_the_defaults_and_no_counts(hub: Hub) -> Non
     }
 
 
-def test_queue_info_adds_the_counts(hub: Hub) -> None:
-    hub.make("q")
-    hub.post("q", "a", "b")
-    info = hub.info("q")
-    assert (info["size"], info["total_messages"]) == (2, 2)
-
-
 def test_a_push_queue_shows_all_its_push_settings(hub: Hub) -> None:
     queue = hub.make("q", push={"subscribers": [{"name": "s", "url": URL, "headers": {"X-A": "1"}}]})
     # push settings without a type mean multicast

@@ -234,17 +234,6 @@ def test_rules_of_several_subscriptions_of_one_topic_publish_once(client: Client
     assert client.world.numbers("a") == [1]
 
 
-def test_fragments_are_copied_and_types_filtered(client: Client) -> None:
-    subscribe(client, subscriptionFilter={"typeFilter": "'t' or 'u'"}, fragmentsToCopy=["keep"])
-    client.world.connect("a")
-    for kind in ("t", "x", "u"):
-        data = {"type": kind, "keep": 1, "drop": 2}
-        client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": data})
-    client.world.send_all()
-    bodies = [json.loads(each.body) for each in client.world.frames("a")]
-    assert bodies == [{"type": "t", "keep": 1}, {"type": "u", "keep": 1}]
-
-
 def test_a_deleted_subscription_publishes_no_more_but_its_backlog_stays(client: Client) -> None:
     path = subscribe(client).body["self"].removeprefix(BASE)
     client.world.connect("a")
@@ -332,3 +321,27 @@ def test_an_unavailable_table_is_a_500_too(client: Client) -> None:
 def test_paths_with_odd_bytes_and_large_bodies_are_refused(client: Client) -> None:
     assert client.call("GET", "/notification2/\ufffd").status == 422
     assert client.call("POST", "/notification2/subscriptions", "x" * 4_194_305).status == 413
+
+
+def a_client() -> Client:
+    """A client with subscriptions that use every field of a notification."""
+    client = Client(NotificationWorld())
+    subscribe(client, subscriptionFilter={"typeFilter": "'a' or 'b'"}, fragmentsToCopy=["x"])
+    subscribe(client, context="mo", source={"id": "1"}, subscription="other", subscriptionFilter={"apis": ["*"]})
+    client.world.connect("a")
+    return client
+
+
+@pytest.mark.parametrize("kind", [["a"], {"a": 1}, [], {}, 1, None, True])
+def test_a_notification_whose_type_is_no_text_is_of_no_type_and_keeps_its_batch(kind: Any) -> None:
+    # Given a subscription with a type filter, and a batch with an odd notification between two that fit
+    client = a_client()
+    batch = [
+        {"api": "events", "source": "2", "data": {"type": each, "n": number}}
+        for number, each in enumerate(["a", kind, "b"])
+    ]
+    # When it is published, then those that fit arrive
+    assert client.call("POST", "/notification2/notifications", batch).status == 201
+    client.world.send_all()
+    bodies = [json.loads(each.body) for each in client.world.frames("a")]
+    assert [each["type"] for each in bodies] == ["a", "b"]

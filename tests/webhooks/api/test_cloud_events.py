@@ -4,7 +4,6 @@ webhooks 1.0.2).
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -40,13 +39,6 @@ def sent(world: WebhooksWorld, app: str, **fields: Any) -> PushRequest:
     world.ask("POST", f"/app/{app}/msg", body)
     world.run(seconds=1)
     return world.sender.requests[-1]
-
-
-def raw(world: WebhooksWorld, app: str, text: str, content_type: str) -> PushRequest:
-    """The requests sent for a message that is text."""
-    return sent(
-        world, app, payload={}, transformationsParams={"rawPayload": text, "headers": {"content-type": content_type}}
-    )
 
 
 def test_a_binary_event_is_the_payload_with_attributes_in_headers(world: WebhooksWorld) -> None:
@@ -99,28 +91,6 @@ def test_a_retry_is_the_same_event(world: WebhooksWorld) -> None:
     world.run(seconds=10)
     first, second = world.sender.requests
     assert first.body == second.body
-
-
-@pytest.mark.parametrize(
-    ("text", "content_type", "member", "value"),
-    [
-        ("<a>ü</a>", "text/xml", "data", "<a>ü</a>"),
-        ('{"a": 1}', "application/json; charset=utf-8", "data", {"a": 1}),
-        ("[1]", "application/vnd.acme+json", "data", [1]),
-        ("no json", "application/json", "data_base64", base64.b64encode(b"no json").decode()),
-        ("NaN", "application/json", "data_base64", base64.b64encode(b"NaN").decode()),
-        ("[" * 5000, "application/json", "data_base64", base64.b64encode(b"[" * 5000).decode()),
-    ],
-)
-def test_what_is_no_json_stands_in_a_structured_event_as_text(
-    world: WebhooksWorld, text: str, content_type: str, member: str, value: Any
-) -> None:
-    app = world.make_app()
-    world.make_endpoint(app, cloudEvents=STRUCTURED)
-    event = json.loads(raw(world, app, text, content_type).body)
-    assert event["datacontenttype"] == content_type
-    assert event[member] == value
-    assert len({"data", "data_base64"} & set(event)) == 1
 
 
 def test_an_endpoints_own_headers_add_attributes_and_replace_none(world: WebhooksWorld) -> None:

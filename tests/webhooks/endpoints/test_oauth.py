@@ -14,10 +14,8 @@ from tests.fakes import Reply
 from tests.fakes.private_keys import secret_base64
 from tests.webhooks.world import WebhooksWorld
 
-from pushhub.base.ports import PushRequest
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.records import record_of_delivery
-from pushhub.engine.security.oauth import TokenOwner
 from pushhub.webhooks.model.internal_queues import queue_of, queue_uid
 
 URL = "https://a.example/in"
@@ -112,27 +110,6 @@ def test_a_token_is_asked_for_once_whoever_needs_it(world: WebhooksWorld) -> Non
     post(world, app)
     assert sent_tokens(world)[6:] == ["Bearer token-2"] * 2
     assert len(world.sender.requests_to(TOKEN_URL)) == 2
-
-
-def test_a_refused_token_is_replaced_within_the_same_attempt(world: WebhooksWorld) -> None:
-    # Given a token that the receiver no longer accepts
-    app = world.make_app()
-    endpoint = gated(world, app)
-    post(world, app)
-    world.sender.script(TOKEN_URL, token("token-2"))
-    world.sender.script(URL, 401, 200)
-    # When a message is pushed, then it is delivered by one attempt with another token
-    message = post(world, app)
-    assert sent_tokens(world) == ["Bearer token-1", "Bearer token-1", "Bearer token-2"]
-    attempts = world.ask("GET", f"/app/{app}/attempt/msg/{message}")["data"]
-    assert [(each["status"], each["responseStatusCode"]) for each in attempts] == [(0, 200)]
-    # And that token is used from then on, in other environments as well
-    world.sender.script(URL, 200)
-    another_environment(world)
-    post(world, app)
-    assert sent_tokens(world)[-1] == "Bearer token-2"
-    assert len(world.sender.requests_to(TOKEN_URL)) == 2
-    assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")["failingSince"] is None
 
 
 @pytest.mark.parametrize(
@@ -244,31 +221,6 @@ def test_a_token_server_says_how_long_to_wait(world: WebhooksWorld) -> None:
     assert len(world.sender.requests_to(TOKEN_URL)) == 1
     world.run(seconds=200)
     assert sent_tokens(world) == ["Bearer token-1"]
-
-
-def test_another_environment_waits_for_the_one_that_asks(world: WebhooksWorld) -> None:
-    # Given a token server that takes its time, and another environment that needs a token meanwhile
-    app = world.make_app()
-    endpoint = gated(world, app)
-    owner = TokenOwner(PROJECT, f"{app}#{endpoint}")
-    seen: list[Any] = []
-
-    def meanwhile(request: PushRequest) -> None:
-        state = world.ports.token_store.token_state(owner)
-        seen.append(state)
-
-    world.sender.script(TOKEN_URL, Reply(status_code=200, body=token().body, meanwhile=meanwhile))
-    post(world, app)
-    (state,) = seen
-    # Then the request was claimed before it was made
-    assert state.claimed_until > world.clock.now() - 1_000
-    assert state.claim
-    # When the one that asks has died, then the other waits for the end of its claim, and asks itself
-    world.ports.token_store.states[owner] = state
-    another_environment(world)
-    post(world, app, seconds=20)
-    assert len(world.sender.requests_to(TOKEN_URL)) == 2
-    assert len(sent_tokens(world)) == 2
 
 
 def test_what_is_set_is_shown_without_secrets_and_may_be_sent_back(world: WebhooksWorld) -> None:
