@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 from simulation.strangers.changes import places
@@ -17,6 +18,9 @@ LAYER = ROOT / "layers" / "pushhub"
 
 NOTICED = frozenset({"found", "stopped", "endless"})
 """Verdicts of the simulator's own."""
+
+LONGEST_LINE, AROUND = 300, 60
+"""Of a longer statement, such as a description of all routes, what differs is shown, and so many characters around."""
 
 COLUMNS = ("found", "tests", "lived", "no effect", "not reached")
 
@@ -61,6 +65,8 @@ class Candidate:
         before = _line(place.statement)
         place.make()
         after = {"dropped call": "", "swapped calls": "after the next"}.get(self.operator, _line(place.statement))
+        begins, ends = _shared(before, after) if max(len(before), len(after)) > LONGEST_LINE else (0, 0)
+        before, after = (each[begins : len(each) - ends] for each in (before, after))
         return before + (f" -> {after}" if after else "")
 
 
@@ -110,6 +116,17 @@ def function_at(module: str, line: int) -> str:
 
 def _line(statement: ast.stmt) -> str:
     return ast.unparse(statement).splitlines()[0]
+
+
+def _shared(one: str, other: str) -> tuple[int, int]:
+    """How many characters two texts share at their beginning and at their end, but for some :data:`AROUND`."""
+    begins = _same(one, other)
+    ends = _same(one[begins:][::-1], other[begins:][::-1])
+    return max(0, begins - AROUND), max(0, ends - AROUND)
+
+
+def _same(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def part(module: str) -> str:

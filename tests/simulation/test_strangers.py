@@ -125,6 +125,16 @@ def test_a_run_notices_a_change_and_knows_what_it_reaches(calm: dict[str, Any], 
     assert json.loads(reported[1])["rules"] != [], reported
 
 
+def test_a_change_of_a_long_statement_is_shown_with_what_is_around_it() -> None:
+    # Given what describes all routes of an API, which is one statement
+    changes = [each for each in candidates(["pushhub.webhooks.api.description"]) if each.of_module]
+    sentence = changes[-1].sentence()
+    # Then a change of it is a line that can be read
+    before, after = sentence.split(" -> ")
+    assert before != after
+    assert len(sentence) < 400
+
+
 def test_a_change_without_any_effect_is_known_by_its_digest(calm: dict[str, Any], forks: Forks) -> None:
     # Given a change of a module that the run does not use
     used = {module for module, _, _ in calm["reached"]}
