@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,23 +39,9 @@ from pushhub.engine.store.dynamodb_messages import RESTORED
 from pushhub.engine.store.dynamodb_schedule import LEAST_MINUTES_AHEAD, MINUTE_MS
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
-from pushhub.scripting.sandbox import Sandbox
-from pushhub.webhooks.endpoints.credentials import opened
-from pushhub.webhooks.endpoints.transformations import Transformations
 from pushhub.webhooks.model.application import Application, ApplicationFields
-from pushhub.webhooks.model.arrival import Turned
-from pushhub.webhooks.model.consumer import PollingConsumer
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
-from pushhub.webhooks.model.reading import Reader, Reading
-from pushhub.webhooks.model.rights import Rights
-from pushhub.webhooks.model.source import Source, SourceSecrets, TokenDigest, token_digest
-from pushhub.webhooks.model.transformation import Language, Transformation, WebhookChanges
-from pushhub.webhooks.store.dynamodb_arrivals import DynamoDBArrivalCounts
-from pushhub.webhooks.store.dynamodb_consumers import DynamoDBConsumers
-from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
-from pushhub.webhooks.store.dynamodb_readers import DynamoDBReaders
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
-from pushhub.webhooks.wire.transformation import Trial
 
 hub = test_erasing.hub
 
@@ -441,194 +426,6 @@ def test_who_is_behind_gates_stays_behind_them(mover: Mover, words: tuple[str, .
     # Then all is the same, opens with the other key alone, and the warnings of the certificate's end are due as before
     mover.lost_keys.add(mover.key)
     assert Behind(mover, mover.other).found() == expected
-
-
-SOURCE = "src_2srOrx2ZWZBpBUvZwXKQmoEYga2"
-TOKEN, SOURCES_SECRET = "kV6mTq0nJYbY2ZC2w1o0lWQ7uJcJ5rQh", "It's a Secret to Everybody"
-QUEUE_OF_SQS = "sqs://AKIAIOSFODNN7EXAMPLE:wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab@eu-west-1/111122223333/orders"
-
-
-class Ways:
-    """A source with what it has counted and knows again, and an endpoint that is a queue of SQS with an access key."""
-
-    def __init__(self, mover: Mover, key: str) -> None:
-        self._project, self._vault = mover.hub.project, mover.vault(key)
-        clock, dynamodb = SystemClock(), mover.hub.dynamodb
-        self._credentials = Credentials(vault=lambda: self._vault, clock=clock)
-        self.settings = DynamoDBWebhooksSettings(dynamodb, aws.WEBHOOKS_TABLE, clock, self._credentials)
-        self.counts = DynamoDBArrivalCounts(dynamodb, aws.WEBHOOKS_TABLE, clock)
-        self.logs = DynamoDBWebhooksLogs(dynamodb, aws.WEBHOOKS_TABLE, clock)
-
-    def store(self) -> None:
-        ids: dict[str, Any] = {"project": self._project, "created_at": 1, "updated_at": 1}
-        source = Source(
-            kind="github",
-            verified=True,
-            tokens=(TokenDigest(token_digest(TOKEN)),),
-            sealed=self._vault.seal(self._project, SourceSecrets(token=TOKEN, secret=SOURCES_SECRET).encode()),
-        )
-        self.settings.put_application(
-            Application(app_id=SOURCE, fields=ApplicationFields(name="repositories"), source=source, **ids), None
-        )
-        fields = EndpointFields(url=QUEUE_OF_SQS)
-        endpoint = Endpoint(app_id=SOURCE, endpoint_id=ENDPOINT, reach=Reach.PROJECT, fields=fields, headers={}, **ids)
-        self.settings.put_endpoint(endpoint, None)
-        self.counts.count(self._project, SOURCE, NOW // 86_400_000, Turned(why="forged", at=NOW, address="192.0.2.7"))
-        self.known()
-
-    def known(self) -> str:
-        """The id of the message that a sender's event became."""
-        return self.logs.claim_event(self._project, SOURCE, "72d3162e", "1" * 19, until=NOW + 1_000_000_000)
-
-    def found(self) -> list[Any]:
-        """What opens the source, what it has turned away, and where its endpoint sends with which key."""
-        application = self.settings.application(self._project, SOURCE)
-        endpoint = self.settings.endpoint(self._project, SOURCE, ENDPOINT)
-        assert application is not None
-        assert application.source is not None
-        assert endpoint is not None
-        secrets = SourceSecrets.decode(self._vault.open(self._project, application.source.sealed))
-        opens = [application.source.opened_by(each, NOW) for each in (TOKEN, TOKEN[::-1])]
-        url = opened(endpoint, self._credentials).fields.url
-        return [secrets, opens, self.counts.counts(self._project, SOURCE, 0), url]
-
-
-def test_a_source_and_a_queue_of_sqs_move_with_their_secrets_and_go_with_their_project(mover: Mover, hub: Hub) -> None:
-    # Given a source that has taken in and turned away, whose endpoint is a queue of SQS
-    before = Ways(mover, mover.key)
-    before.store()
-    expected = before.found()
-    assert (expected[0].secret, expected[1], expected[3]) == (SOURCES_SECRET, [True, False], QUEUE_OF_SQS)
-    # When the project is exported and imported where another key seals
-    mover.exports("--with-keys")
-    mover.leaves()
-    mover.imports()
-    mover.lost_keys.add(mover.key)
-    # Then the URL opens it as before, its sender is verified as before, and an event that was there is known again
-    after = Ways(mover, mover.other)
-    assert after.found() == expected
-    assert after.logs.claim_event(hub.project, SOURCE, "72d3162e", "2" * 19, until=NOW + 2_000_000_000) == "1" * 19
-    # And when the project is deleted, nothing of them is left
-    hub.delete()
-    assert [each for each in hub.all("WebhooksTable") if hub.project in str(each) or SOURCE in str(each)] == []
-
-
-CODE = """function handler(webhook) {
-  webhook.payload = { total: webhook.payload.n * 2 };
-  webhook.headers = { "X-Key": webhook.env.KEY };
-  return webhook;
-}"""
-
-
-def tried(mover: Mover, key: str, transformation: Transformation | None = None) -> WebhookChanges:
-    """What an endpoint's code makes of a payload, by the use case of Svix's ``simulate``; stored first if it is given.
-
-    Args:
-        key: What opens sealed values.
-    """
-    vault, clock = mover.vault(key), SystemClock()
-    opens = Credentials(vault=lambda: vault, clock=clock)
-    settings = DynamoDBWebhooksSettings(mover.hub.dynamodb, aws.WEBHOOKS_TABLE, clock, opens)
-    project = mover.hub.project
-    if transformation is not None:
-        ids: dict[str, Any] = {"project": project, "app_id": APP, "created_at": 1, "updated_at": 1}
-        settings.put_application(Application(fields=ApplicationFields(name="Acme"), **ids), None)
-        fields = EndpointFields(url="https://a.example/in")
-        endpoint = Endpoint(endpoint_id=ENDPOINT, fields=fields, reach=Reach.PROJECT, headers={}, **ids)
-        content = vault.seal(project, transformation.encode())
-        settings.put_endpoint(replace(endpoint, transforms=True, transformation=content), None)
-    sandbox = Sandbox()
-    try:
-        found: Any = settings
-        transformations = Transformations(
-            endpoints=found, scripts=sandbox, vault=vault, credentials=opens, within=lambda *_: True, clock=clock
-        )
-        code = transformations.transformation(project, APP, ENDPOINT).code
-        trial = Trial(
-            code=code, language=Language.JAVASCRIPT, variables=None, event_type="order.paid", payload='{"n": 21}'
-        )
-        return transformations.tried(project, APP, ENDPOINT, trial, Rights(reach=Reach.PROJECT))[1]
-    finally:
-        sandbox.close()
-
-
-def test_code_does_elsewhere_what_it_did_and_finds_its_variables(mover: Mover) -> None:
-    # Given an endpoint with code that reads a variable
-    wanted = Transformation(code=CODE, enabled=True, variables={"KEY": "s3cret-value"}, reach=Reach.PROJECT)
-    before = tried(mover, mover.key, wanted)
-    assert (before.payload, before.headers) == ('{"total":42}', {"X-Key": "s3cret-value"})
-    # When its project is exported, and imported where another key seals
-    mover.exports("--with-keys")
-    mover.leaves()
-    mover.imports()
-    mover.lost_keys.add(mover.key)
-    # Then the code does the same there
-    assert tried(mover, mover.other) == before
-
-
-STREAM = "strm_2srOrx2ZWZBpBUvZwXKQmoEYga2"
-BUCKET = "s3://AKIAIOSFODNN7EXAMPLE:wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab@eu-west-1/000000000000/orders?prefix=all/"
-SINKS_CODE = "function handler(input) { return { data: input.events } }"
-
-
-class Streamed:
-    """A stream with a sink that has an access key and code and waits with a batch, and a consumer at work."""
-
-    def __init__(self, mover: Mover, key: str) -> None:
-        self._project, self._vault = mover.hub.project, mover.vault(key)
-        clock, dynamodb = SystemClock(), mover.hub.dynamodb
-        self._credentials = Credentials(vault=lambda: self._vault, clock=clock)
-        self.settings = DynamoDBWebhooksSettings(dynamodb, aws.WEBHOOKS_TABLE, clock, self._credentials)
-        self.readers = DynamoDBReaders(dynamodb, aws.WEBHOOKS_TABLE, clock)
-        self.consumers = DynamoDBConsumers(dynamodb, aws.WEBHOOKS_TABLE, clock)
-
-    def store(self) -> None:
-        ids: dict[str, Any] = {"project": self._project, "app_id": STREAM, "created_at": 1, "updated_at": 1}
-        self.settings.put_application(Application(fields=ApplicationFields(name="Orders", uid="orders"), **ids), None)
-        code = Transformation(code=SINKS_CODE, enabled=True, variables={"KEY": "s3cret-value"})
-        sink = Endpoint(
-            endpoint_id=ENDPOINT,
-            fields=EndpointFields(url=BUCKET),
-            reach=Reach.PROJECT,
-            headers={},
-            reads=Reading(size=7, wait_s=60),
-            transforms=True,
-            transformation=self._vault.seal(self._project, code.encode()),
-            **ids,
-        )
-        self.settings.put_endpoint(sink, None)
-        begun = self.readers.put_reader(sink, Reader(position="1" * 19).begun("2" * 19, NOW))
-        self.readers.put_reader(sink, begun.failed("AccessDenied", NOW))
-        self.consumers.put_consumer(sink, "worker", PollingConsumer(position="1" * 19).leased(("2" * 19,), NOW))
-
-    def found(self) -> list[Any]:
-        """Where the sink writes with which key and code, where it is, and where the consumer is."""
-        stream = self.settings.stream(self._project, "orders")
-        sink = self.settings.endpoint(self._project, STREAM, ENDPOINT)
-        assert stream is not None
-        assert sink is not None
-        code = Transformation.decode(self._vault.open(self._project, sink.transformation))
-        url = opened(sink, self._credentials).fields.url
-        reader, consumer = self.readers.reader(sink), self.consumers.consumer(sink, "worker")
-        return [stream.app_id, url, sink.reads, sink.transforms, code, reader, consumer]
-
-
-def test_a_stream_goes_on_elsewhere_where_it_was_and_goes_with_its_project(mover: Mover, hub: Hub) -> None:
-    # Given a stream whose sink waits with a batch
-    before = Streamed(mover, mover.key)
-    before.store()
-    expected = before.found()
-    assert (expected[1], expected[4].variables, expected[5].reason) == (BUCKET, {"KEY": "s3cret-value"}, "AccessDenied")
-    # When its project is exported, and imported where another key seals
-    mover.exports("--with-keys")
-    mover.leaves()
-    mover.imports()
-    mover.lost_keys.add(mover.key)
-    # Then the sink is where it was, with the batch that it had begun, its key and its code
-    assert Streamed(mover, mover.other).found() == expected
-    # And when the project is deleted, nothing of the stream is left
-    hub.delete()
-    assert [each for each in hub.all("WebhooksTable") if hub.project in str(each) or STREAM in str(each)] == []
 
 
 @pytest.mark.parametrize("damage", ["changed", "missing", "more", "unfinished"])

@@ -96,12 +96,6 @@ def test_timeouts_fit_what_waits_for_them() -> None:
         assert MADE[schedule["Target"]["Arn"]["Fn::GetAtt"][0]]["Timeout"] < seconds[schedule["ScheduleExpression"]]
 
 
-def test_lambda_does_not_end_chains_of_functions_that_send_to_themselves() -> None:
-    # Lambda stops a function that was reached 16 times through its own SQS messages, unless that is allowed.
-    chained = {"PushFunction", "PollFunction", "NotifyFunction"}
-    assert {name for name, each in MADE.items() if each.get("RecursiveLoop") == "Allow"} == chained
-
-
 def test_everything_on_a_websocket_goes_to_consumers() -> None:
     assert routes_of("WebSocketApi") == dict.fromkeys(("$connect", "$disconnect", "$default"), "ConsumersFunction")
 

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 import pytest
 from tests.engine.world import ENDLESS_MS, World, subscribers
-from tests.fakes import Crash, Fault, FaultPlan, Reply
+from tests.fakes import Crash, Fault, FaultPlan
 
 from pushhub.engine.acceptance.first_orders import NOT_EAGER_MS
-from pushhub.engine.model.backoff import FixedDelay
-from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS, MARGIN_S, MOST_ORDERS
 from pushhub.engine.model.flow import Limits
@@ -63,20 +61,6 @@ def test_a_post_is_delivered_before_the_stream_is_read_and_not_again_after(unica
     later = world.plan.calls[before:]
     assert not [each for each in later if each in ("messages.message", "config.queue", "messages.save")]
     assert len(world.push_queue) == len(world.retry_queue) == 0
-
-
-def test_the_streams_order_does_not_wait_beside_the_retry_of_a_failed_first_try() -> None:
-    # Given a subscriber that refuses the first two tries, the second of which is due after the stream's order
-    world = eager_world()
-    world.sender.script(URL, 500, 500, 200)
-
-    # When all is done
-    world.post("q", b"x")
-    world.run(seconds=3_600)
-
-    # Then there were three tries
-    assert attempts(world).count(URL) == 3
-    assert attempts(world).count(OTHER) == 1
 
 
 @pytest.mark.parametrize("fault", Fault)
@@ -170,67 +154,6 @@ def test_an_order_of_ingests_that_comes_again_is_looked_up_however_soon() -> Non
     assert sorted(attempts(world)) == [URL, OTHER]
 
 
-def test_a_fresh_order_that_a_queue_repeats_is_recorded_once() -> None:
-    # Given a try that was made, and a queue that hands its order out twice as if it was the first time
-    world = eager_world()
-    [message_id] = world.post("q", b"x")
-    source = world.hub.engine.ports.push_queue
-    batch = world.push_queue.receive()
-    for _ in range(2):
-        world.push.run(batch, source=source, remaining_ms=lambda: ENDLESS_MS)
-
-    # Then it may be sent twice, as ever where queues repeat themselves, and is delivered and told once
-    assert attempts(world).count(URL) <= 2
-    assert [(each.state, each.attempts) for each in world.deliveries(message_id)] == [(DeliveryState.DELIVERED, 1)] * 2
-
-
-def test_second_orders_whose_first_never_came_read_their_message() -> None:
-    # Given an ingest that died before it sent the first orders
-    plan = FaultPlan()
-    world = eager_world(plan=plan)
-    plan.strike(Fault.CRASHES_BEFORE, of="push_queue.send_packed")
-    with suppress(Crash):
-        world.post("q", b"the body")
-
-    # When the stream's come, which carry no message
-    world.run(seconds=3_600)
-
-    # Then each subscriber got it, whole
-    assert sorted((each.url, each.body) for each in world.sender.requests) == [(URL, b"the body"), (OTHER, b"the body")]
-
-
-def test_a_run_that_dies_after_the_first_try_is_made_up_for_by_its_own_order() -> None:
-    # Given a try that was recorded as failed, and a run that died before it arranged the next
-    world = eager_world(retries=1)
-    world.sender.script(URL, 500, 200)
-    world.post("q", b"x")
-    world.plan.strike(Fault.CRASHES_BEFORE, of="retry_queue.send")
-
-    # When its orders come again
-    world.run(seconds=7_200)
-
-    # Then the retry is made
-    assert world.plan.struck
-    assert attempts(world).count(URL) == 2
-
-
-def test_a_try_that_a_person_wants_before_the_first_costs_no_automatic_one() -> None:
-    # Given a message whose first orders were lost, and a person who has it tried at once
-    world = eager_world()
-    world.sender.script(URL, 500, 200)
-    [message_id] = world.post("q", b"x")
-    world.push_queue.receive()
-    [stored] = world.messages.all_messages()
-    world.hub.engine.resend.ask(stored, "s0")
-
-    # When that fails, and the stream's order comes
-    world.run(seconds=60)
-
-    # Then it makes the first automatic try
-    assert attempts(world).count(URL) == 2
-    assert {each.state for each in world.deliveries(message_id)} == {DeliveryState.DELIVERED}
-
-
 def test_only_what_would_be_attempted_at_once_is_ordered_by_ingest() -> None:
     # Given subscribers of which one may be attempted at once
     world = World()
@@ -275,29 +198,6 @@ def test_a_post_that_makes_many_orders_leaves_them_to_the_stream() -> None:
     assert world.push_queue.sent == []
     world.post("q", *[b"x"] * (MOST_ORDERS // 2))
     assert len(world.push_queue.sent) == MOST_ORDERS
-
-
-def test_an_open_circuit_holds_the_streams_order_and_not_ingests() -> None:
-    # Given a subscriber whose circuit is open
-    world = World()
-    circuit = Circuit(failures=2, least=2, probe_s=60)
-    world.make_queue("q", subscribers(URL), eager=True, retry=FixedDelay(retries=20, delay_s=600), circuit=circuit)
-    world.sender.script(URL, Reply(status_code=500))
-    world.post("q", b"1", b"2", b"3")
-    world.run(seconds=1)
-    tries = len(attempts(world))
-
-    # When a message is posted, and the circuit closes after a while
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=5)
-    assert len(attempts(world)) <= tries + 1
-    world.sender.script(URL, 200)
-    world.run(seconds=7_200)
-
-    # Then it was delivered once
-    bodies = [each.body for each in world.sender.requests]
-    assert bodies.count(b"x") == 1
-    assert [each.state for each in world.deliveries(message_id)] == [DeliveryState.DELIVERED]
 
 
 def test_no_first_order_of_a_queue_that_is_not_eager_is_sent_by_ingest() -> None:

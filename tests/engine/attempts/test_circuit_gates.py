@@ -317,6 +317,11 @@ def test_one_that_changes_all_the_time_is_given_up_after_some_rounds() -> None:
     assert bench.health().failing_since is None
     [event] = bench.telemetry.named("health_not_written")
     assert str(event["error"]).startswith("writing what is known of a subscriber")
+    # And whoever wants one that fails to start over has to ask again
+    bench.clock.advance(ms=FRESH_MS)
+    save(replace(bench.health(), failing_since=1, version=bench.health().version + 1))
+    with pytest.raises(Unavailable, match="what is known of a subscriber"):
+        bench.circuits.start_over(KEY)
 
 
 def test_what_cannot_be_written_is_told_and_harms_no_delivery() -> None:
@@ -343,6 +348,7 @@ def test_a_warning_is_told_then_written_and_the_last_one_has_it_disabled() -> No
         bench.ended(True, circuit=circuit)
     reported = [(each.percent, (each.at - start) // 1000) for each in bench.events]
     assert reported == [(50, 500), (70, 700), (90, 900), (100, 1000)]
+    assert len({each.cause for each in bench.events}) == 4
     common = {"project": "p", "queue": "q", "queue_uid": "u", "subscriber_id": "s0"}
     assert bench.events[0] == SubscriberEvent(
         kind=SubscriberEventKind.FAILING,
@@ -497,13 +503,19 @@ def test_what_goes_wrong_with_one_is_told_and_counted_by_kind() -> None:
     assert (fields["project"], fields["queue"], fields["subscriber_id"]) == ("p", "q", "s0")
     # And the next minute it is handled
     assert let_go(bench) == 1
-    # Given a fault of our own
-    bench = Bench()
-    bench.store.look_after(KEY)
+    # Given a fault of our own, and another subscriber
+    bench, other = Bench(), replace(KEY, subscriber_id="s1")
+    bench.wait(1, other)
+    for each in (KEY, other):
+        bench.store.look_after(each)
+    whole = bench.store.waiting
 
     def spoiled(key: SubscriberKey, limit: int) -> list[BacklogOrder]:
-        raise ValueError("not a work order")
+        if key == KEY:
+            raise ValueError("not a work order")
+        return whole(key, limit)
 
     bench.store.waiting = spoiled  # type: ignore[method-assign]
-    assert bench.recover.run(lambda: 10**6) == 0
-    assert bench.telemetry.counts == {"CircuitFaults": 1}
+    # Then that is not held up
+    assert bench.recover.run(lambda: 10**6) == 1
+    assert bench.telemetry.counts == {"CircuitFaults": 1, "DeliveriesReleased": 1}

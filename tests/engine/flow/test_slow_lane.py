@@ -84,6 +84,16 @@ def test_one_that_hangs_is_listed_while_it_hangs_and_its_backlog_makes_room() ->
     assert len(world.push_queue) == len(world.retry_queue) == 0
 
 
+def test_all_messages_of_a_slow_subscriber_are_delivered_once_each() -> None:
+    world = a_slow_queue()
+    ids = world.post("q", *[b"x"] * 30)
+    world.run(seconds=3_600)
+    assert sorted(each.message_id for each in world.messages.all_deliveries()) == sorted(ids)
+    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
+    assert len(world.sender.requests_to(SLOW)) == 30
+    assert len(world.slow_queue) == 0
+
+
 class Counted(FakeSubscribers):
     """Counts how often the list is read and written."""
 

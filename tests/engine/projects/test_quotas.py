@@ -174,7 +174,7 @@ class Clients:
 
 
 @pytest.mark.parametrize("environments", [1, 50])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_quota_is_kept_within_five_percent_in_each_minute(seed: int, environments: int) -> None:
     # Given a quota with the default burst, and clients that post singly or batches, more than it allows
     random = Random(f"{seed}/{environments}")
@@ -206,7 +206,7 @@ def test_batches_as_large_as_the_burst_are_kept_to_the_rate(environments: int) -
     assert max(posting.in_minutes()) <= 1.05 * (60 * 5 + LEAST_BURST)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_flood_that_waits_for_nothing_gets_no_more(seed: int) -> None:
     # Given any quota and burst, and fifty environments
     random = Random(seed)
@@ -225,7 +225,7 @@ def test_a_project_below_its_quota_is_never_refused() -> None:
         assert hub.accepted(60, 50) == 60 * 50
 
 
-@pytest.mark.parametrize("turn_s", [1, 7, 20, 45])
+@pytest.mark.parametrize("turn_s", [1, 20])
 def test_a_quota_is_kept_however_posts_move_between_environments(turn_s: int) -> None:
     # Given environments that are each the only one for a while, and leave with what they owe; and then work all at once
     random, per_second = Random(turn_s), 24

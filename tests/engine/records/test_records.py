@@ -193,13 +193,6 @@ def test_an_unwritable_object_fails_the_batch_so_that_it_comes_again(
     assert again.run([an_inserted_message(1)], table="messages") == 1
 
 
-def test_an_object_that_is_there_already_counts_as_written(client: S3Client, telemetry: FakeTelemetry) -> None:
-    with Stubber(client) as stubber:
-        stubber.add_client_error("put_object", "PreconditionFailed", http_status_code=412)
-        records = records_of(client, telemetry)
-        assert records.run([an_inserted_message(1)], table="messages") == 1
-
-
 def links(client: S3Client) -> dict[str, list[str]]:
     """What each object names, by the numbers in its key."""
     return {

@@ -69,21 +69,6 @@ def test_retries_whose_orders_were_lost_go_on() -> None:
     assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
 
 
-def test_a_reservation_that_nobody_looks_at_any_more_lapses() -> None:
-    # Given an answer 202 that was never acknowledged, and its order lost
-    world = World()
-    world.make_queue("q", subscribers(A), retries=3, retries_delay=60)
-    world.sender.script(A, 202, 200)
-    world.post("q", b"x")
-    world.run(seconds=5)
-    world.retry_queue.purge()
-    world.run(seconds=2 * HOUR)
-    # When the table is swept, then the next try is made
-    assert sweep(world) == 1
-    world.run(seconds=5)
-    assert len(world.sender.requests) == 2
-
-
 def test_what_is_on_its_way_or_settled_is_left_alone() -> None:
     # Given one delivery that is made, one that waits for its retry, one that waits for days, and one that was accepted
     # just now
@@ -120,20 +105,6 @@ def test_each_swept_delivery_is_told_and_a_sweep_without_time_says_so() -> None:
     assert world.telemetry.counts["DeliveriesSwept"] == 3
     events = [fields for name, fields in world.telemetry.events if name == "delivery_swept"]
     assert {(each["queue"], each["to"]) for each in events} == {("q", "push")}
-
-
-def test_the_schedule_can_be_made_anew() -> None:
-    # Given a delivery scheduled in an hour, and a schedule that was lost (or is new in this deployment)
-    world = World()
-    world.make_queue("q", subscribers(A))
-    world.post("q", b"x", delay_s=HOUR)
-    world.dispatch_only()
-    world.schedule.lose()
-    # When the whole table is swept by hand
-    assert world.hub.engine.sweep.run(0, 1, lambda: 10**6, schedule_lost=True) == 1
-    # Then the delivery is made at its time, once
-    world.run(seconds=HOUR + 60)
-    assert len(world.sender.requests) == 1
 
 
 def sweep_everything(world: World) -> int:
@@ -269,18 +240,3 @@ def test_what_waits_on_its_subscriber_or_in_its_order_is_not_lost() -> None:
     assert sweep(world) > 0
     world.run(seconds=60)
     assert {each.settled for each in world.messages.all_deliveries()} == {True}
-
-
-def test_what_was_lost_behind_an_end_is_found() -> None:
-    # Given two messages of an ordering key, and the second one's order lost after the first has ended
-    world = World()
-    world.make_queue("q", subscribers(A))
-    [first, second] = world.post("q", b"1", b"2", order_key="k")
-    world.run(seconds=5)
-    assert len(world.deliveries(first)) == len(world.deliveries(second)) == 1
-    world.post("q", b"3", order_key="k")
-    lose_the_stream(world)
-    world.run(seconds=2 * HOUR)
-    assert sweep(world) == 1
-    world.run(seconds=5)
-    assert [each.body for each in world.sender.requests] == [b"1", b"2", b"3"]
