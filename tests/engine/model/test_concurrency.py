@@ -149,6 +149,27 @@ def test_orders_hold_up_others_when_their_subscriber_is_slow_or_keeps_them_waiti
     assert known.holds_up(ONE, 602 + SLOW_MS)
 
 
+@pytest.mark.parametrize(("took_ms", "gives_way"), [(concurrency.HOLD_MS, False), (concurrency.HOLD_MS + 1, True)])
+def test_orders_stay_behind_a_late_attempt_while_others_at_their_subscriber_end_soon(
+    took_ms: int, gives_way: bool
+) -> None:
+    # Given a subscriber with as many attempts as it may have, of which one is late
+    known = ConcurrencyLimits()
+    known.begin(ONE, 0)
+    known.end(ONE, 0, 1)
+    known.begin(ONE, 1)
+    late = 2 * concurrency.HOLD_MS
+    known.begin(ONE, late - took_ms)
+    # When another one ends, soon or not, and the next ones begin
+    known.end(ONE, late - took_ms, late)
+    assert begun_at_once(known, ONE, late) == 2
+    # Then its orders wait, or give way
+    assert known.holds_up(ONE, late) == gives_way
+    # And give way once none has ended soon for as long
+    assert known.holds_up(ONE, late + concurrency.HOLD_MS) == gives_way
+    assert known.holds_up(ONE, late + concurrency.HOLD_MS + 1)
+
+
 def test_those_that_nobody_knows_hold_up_others_once_ten_of_their_project_keep_waiting() -> None:
     # Given a prompt subscriber, and ten more of its project that do not answer
     known, now = ConcurrencyLimits(), concurrency.HOLD_MS + 1

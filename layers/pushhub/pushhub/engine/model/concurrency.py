@@ -51,7 +51,9 @@ SLOW_MS = 5_000
 """An answer that takes this long is slow; so is a subscriber that has kept a request waiting for this long."""
 
 HOLD_MS = 500
-"""How long orders wait in a run for an attempt at their subscriber to end before they make room for others."""
+"""How long orders wait in a run for an attempt at their subscriber to end before they make room for others, unless
+another one has ended meanwhile that took no longer.
+"""
 
 ASIDE_S = 15
 """How soon another run is called for a slow subscriber whose project has no place left in this one."""
@@ -70,6 +72,7 @@ class _Limit:
     tried: int = 0
     slow_until: int = 0
     begun: list[int] = field(default_factory=list)
+    brisk_at: int | None = None
     reported_at: int | None = None
 
     def slow(self, now: int) -> bool:
@@ -79,6 +82,13 @@ class _Limit:
     def waits(self, now: int, than_ms: int) -> bool:
         """Whether an attempt has been in progress for longer than ``than_ms``."""
         return bool(self.begun) and now - self.begun[0] > than_ms
+
+    def keeps_waiting(self, now: int) -> bool:
+        """Whether its orders wait for an attempt that has been in progress for long. One of many may be late where a
+        new environment is slow itself; a subscriber that answers others at once keeps nobody waiting.
+        """
+        brisk = self.brisk_at is not None and now - self.brisk_at <= HOLD_MS
+        return self.waits(now, HOLD_MS) and not brisk
 
     @property
     def untold(self) -> bool:
@@ -187,7 +197,7 @@ class ConcurrencyLimits:
         """
         limit = self._limits.get(key)
         if limit is not None:
-            waits = not leased and not self.admits(key, now) and limit.waits(now, HOLD_MS)
+            waits = not leased and not self.admits(key, now) and limit.keeps_waiting(now)
             if limit.slow(now) or waits:
                 return True
         unproven = limit is None or limit.allowed == FIRST
@@ -242,6 +252,8 @@ class ConcurrencyLimits:
             limit.tried = limit.tried if answered else 0
         elif answered is not None:
             limit.allowed, limit.slow_until = min(MOST, limit.allowed + 1), 0
+            if now - begun <= HOLD_MS:
+                limit.brisk_at = now
 
     def _longest(self, now: int) -> int:
         """How long the attempt has been in progress that began first; so most looks at all of them can be spared."""
