@@ -12,7 +12,7 @@ end). *Precision*: the share of reported anomalies that overlap an event.
 
 A seed is a set of its own: other numbers, times and holidays, and one of four times of the year. The thresholds of the
 report were chosen on the seeds 1 to 4; seeds above 100 were not looked at for it. The sets are judged by the job's own
-functions, one subscriber after the other, which is quicker than Spark; a test compares them with the job's Spark.
+functions; a test compares these with what the job's tables tell.
 """
 
 from __future__ import annotations
@@ -371,7 +371,7 @@ def _times(
 
 
 def measure(seed: int, every: int = 1) -> dict[str, Score]:
-    """Judge a set by the functions that the job's Spark calls.
+    """Judge a set by the functions that the job calls.
 
     Args:
         seed: See :func:`labelled`.
@@ -384,7 +384,7 @@ def measure(seed: int, every: int = 1) -> dict[str, Score]:
 
 
 def judged(subscribers: Sequence[Subscriber]) -> dict[str, Score]:
-    """Judge a set by the functions that the job's Spark calls.
+    """Judge a set by the functions that the job calls.
 
     Args:
         subscribers: Of the same last week.

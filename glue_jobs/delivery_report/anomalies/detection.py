@@ -8,8 +8,8 @@ delivery are not independent evidence. A step of its own, which a run has to be 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -18,7 +18,7 @@ from ..figures.cells import WHO
 from ..storage.driver import Driver, columns
 from ..storage.schema import struct
 from .history import SLOT_S, history_of
-from .judging import MIN_USUAL, common_holidays, excused, judge
+from .judging import MIN_USUAL, Event, Judgement, common_holidays, excused, judge
 
 ANOMALY: Final = struct(
     "string anomaly",
@@ -42,14 +42,8 @@ MOST: Final = 0.2
 AT_ONCE: Final = timedelta(hours=2)
 """How far apart the same thing may begin for them."""
 
-Day = tuple[str, int]
-"""In which way many may have kept a day (:func:`.judging.quiet_days`), and the day since 1970."""
-
 Whole = tuple[tuple[str, ...], Sequence[Sequence[int]], Sequence[Sequence[int]]]
 """A subscriber: the columns that name it, and the rows of :func:`.history.history_of`."""
-
-Judged = tuple[tuple[str, ...], list[tuple[Any, ...]], dict[Day, bool]]
-"""A subscriber by the same columns, its events, and the days on which it did or did not keep quiet."""
 
 
 def slots_of(records: str) -> str:
@@ -106,16 +100,21 @@ def anomalies_of(
         subscribers: All that keep holidays together.
         holidays: See :func:`anomalies`.
     """
+    begin, end = int(since.timestamp()), int(until.timestamp())
     sizes: Counter[str] = Counter()
-
-    def counted() -> Iterator[Whole]:
-        for each in subscribers:
-            sizes[each[0][0]] += 1
-            yield each
-
-    judged = list(_judges(since, until)(counted()))
-    kept = _kept(_holidays(_quiet(judged), holidays))
-    found = [dict(zip(ANOMALY.fieldNames(), row, strict=True)) for each in judged for row in kept(each)]
+    judged: list[tuple[tuple[str, ...], Judgement]] = []
+    for who, hours, slots in subscribers:
+        sizes[who[0]] += 1
+        judgement = judge(history_of(hours, slots, begin, end))
+        if judgement.events or judgement.days:
+            judged.append((who, judgement))
+    free = _holidays(judged, holidays)
+    found = [
+        _row(who, event)
+        for who, judgement in judged
+        for event in judgement.events
+        if not excused(event, free[None] | free[who[0]])
+    ]
     return _by_project(found, sizes)
 
 
@@ -166,62 +165,26 @@ def _of_project(rows: Sequence[dict[str, Any]], many: int, of: int) -> dict[str,
     }
 
 
-def _judges(since: datetime, until: datetime) -> Callable[[Iterable[Whole]], Iterator[Judged]]:
-    begin, end = int(since.timestamp()), int(until.timestamp())
-
-    def judged(subscribers: Iterable[Whole]) -> Iterator[Judged]:
-        for who, hours, slots in subscribers:
-            judgement = judge(history_of(hours, slots, begin, end))
-            if judgement.events or judgement.days:
-                events = [
-                    (each.anomaly, each.begin, each.end, each.value, each.expected, each.score, each.detail)
-                    for each in judgement.events
-                ]
-                yield who, events, judgement.days
-
-    return judged
-
-
-def _quiet(judged: Iterable[Judged]) -> Iterator[tuple[str, Day, int, int]]:
-    """By project and day: how many kept quiet of how many that are usually busy then."""
-    kept: Counter[tuple[str, Day]] = Counter()
-    asked: Counter[tuple[str, Day]] = Counter()
-    for who, _, days in judged:
-        for day, quiet in days.items():
-            asked[who[0], day] += 1
-            kept[who[0], day] += quiet
-    return ((*each, kept[each], asked[each]) for each in asked)
-
-
-def _holidays(quiet: Iterable[tuple[str, Day, int, int]], given: Sequence[date]) -> dict[str | None, set[int]]:
+def _holidays(judged: Iterable[tuple[tuple[str, ...], Judgement]], given: Sequence[date]) -> dict[str | None, set[int]]:
     """Days since 1970 by project; those of everybody under None."""
-    by_project: dict[str | None, dict[Day, tuple[int, int]]] = {None: {}}
-    for project, day, kept, asked in quiet:
-        for whose in (project, None):
-            days = by_project.setdefault(whose, {})
-            before = days.get(day, (0, 0))
-            days[day] = before[0] + kept, before[1] + asked
+    kept: dict[str | None, Counter[tuple[str, int]]] = defaultdict(Counter)
+    asked: dict[str | None, Counter[tuple[str, int]]] = defaultdict(Counter)
+    for who, judgement in judged:
+        for whose in (who[0], None):
+            asked[whose].update(judgement.days.keys())
+            kept[whose].update(day for day, quiet in judgement.days.items() if quiet)
     found = {
-        whose: common_holidays(days, LEAST_ALIKE["project" if whose is not None else "hub"])
-        for whose, days in by_project.items()
+        whose: common_holidays(kept[whose], asked[whose], LEAST_ALIKE["hub" if whose is None else "project"])
+        for whose in asked
     }
-    found[None] |= {(each - date(1970, 1, 1)).days for each in given}
-    return found
+    everybodys = found.get(None, set()) | {(each - date(1970, 1, 1)).days for each in given}
+    return {**found, None: everybodys}
 
 
-def _kept(holidays: dict[str | None, set[int]]) -> Callable[[Judged], list[tuple[Any, ...]]]:
-    """Makes the rows of a subscriber's events, without what its holidays excuse."""
-
-    def rows(judged: Judged) -> list[tuple[Any, ...]]:
-        who, events, _ = judged
-        free = holidays[None] | holidays.get(who[0], set())
-        return [
-            (anomaly, *who, _moment(begin), _moment(end), float(value), float(usual), float(score), detail)
-            for anomaly, begin, end, value, usual, score, detail in events
-            if not (value < usual and anomaly in ("silence", "volume") and excused(begin, end, free))
-        ]
-
-    return rows
+def _row(who: tuple[str, ...], event: Event) -> dict[str, Any]:
+    numbers = float(event.value), float(event.expected), float(event.score)
+    values = (event.anomaly, *who, _moment(event.begin), _moment(event.end), *numbers, event.detail)
+    return dict(zip(ANOMALY.fieldNames(), values, strict=True))
 
 
 def _moment(second: int) -> datetime:

@@ -1,6 +1,6 @@
 """Evidence over windows of any length: from five minutes to weeks, each against what chance makes of that length.
 
-Pure: it travels to Spark's workers by value, so it uses numpy and nothing of Spark.
+Pure.
 """
 
 from __future__ import annotations

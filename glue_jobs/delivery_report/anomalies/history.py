@@ -1,5 +1,5 @@
 """The past of one subscriber, hour by hour, and what is usual for it: by hour of its own week, at its present level,
-and through changes of its clock. Pure: it travels to Spark's workers by value, so it uses numpy and nothing of Spark.
+and through changes of its clock. Pure.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""What is more than chance in the past of one subscriber. Pure: it travels to Spark's workers by value,
-so it uses numpy and nothing of Spark.
-"""
+"""What is more than chance in the past of one subscriber. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -640,22 +638,28 @@ def flapping(history: History) -> list[Event]:
     return [worst] if worst else []
 
 
-def excused(begin: int, end: int, holidays: set[int]) -> bool:
-    """Whether what did not come from one second to another (since 1970) did not because of holidays.
+def excused(event: Event, holidays: set[int]) -> bool:
+    """Whether what did not come did not because of holidays.
 
     Args:
         holidays: Days since 1970 (UTC). A holiday may begin half a day earlier or later, by where it is kept.
     """
+    if event.anomaly not in ("silence", "volume") or event.value >= event.expected:
+        return False
     day = DAY * HOUR_S
-    inside = sum(max(0, min(end, each * day + day + day // 2) - max(begin, each * day - day // 2)) for each in holidays)
-    return inside >= 0.8 * (end - begin)
+    inside = sum(
+        max(0, min(event.end, each * day + day + day // 2) - max(event.begin, each * day - day // 2))
+        for each in holidays
+    )
+    return inside >= 0.8 * (event.end - event.begin)
 
 
-def common_holidays(quiet: dict[tuple[str, int], tuple[int, int]], least: int) -> set[int]:
+def common_holidays(kept: Mapping[tuple[str, int], int], asked: Mapping[tuple[str, int], int], least: int) -> set[int]:
     """Days on which so many kept quiet that it must have been a holiday.
 
     Args:
-        quiet: By what :func:`quiet_days` tells of a day: how many kept quiet of how many.
+        kept: By what :func:`quiet_days` tells of a day: how many kept quiet.
+        asked: Of how many.
         least: How many it takes.
     """
-    return {day for (_, day), (kept, asked) in quiet.items() if kept >= least and kept >= 0.6 * asked}
+    return {key[1] for key, quiet in kept.items() if quiet >= least and quiet >= 0.6 * asked[key]}
