@@ -554,26 +554,6 @@ def test_a_run_receives_only_what_it_has_time_for(longest_ms: int, left_ms: int,
     assert bool(waiting_run(an_order(), longest_ms=longest_ms, left_ms=left_ms).receives) is receives
 
 
-def test_a_run_that_could_not_receive_does_not_try_again() -> None:
-    # Given an attempt that takes long, while the queue cannot be asked
-    played = Played(an_order())
-    happens = [
-        (REFILL_AFTER_MS, Completions({})),
-        (0, Completions({}, None, over=True)),
-        (REFILL_AFTER_MS, Completions({})),
-    ]
-
-    def await_(each: Await) -> Completions:
-        if not happens:
-            return played._await(each)
-        silent_ms, happened = happens.pop(0)
-        played.now += silent_ms
-        return happened
-
-    played.answers[Await] = await_
-    assert (played.play().receives, played.attempted) == (1, ["1"])
-
-
 @pytest.mark.parametrize(("threads", "begun"), [(4 * MET_WITH, MET_WITH), (MET_WITH, MET_WITH // 2)])
 def test_a_subscriber_met_for_the_first_time_is_tried_with_the_free_half_of_the_threads(
     monkeypatch: pytest.MonkeyPatch, threads: int, begun: int
