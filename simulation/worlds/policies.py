@@ -19,7 +19,7 @@ from typing import Any
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.flow import Limits
-from pushhub.engine.model.message import Message, NewMessage, Ordering
+from pushhub.engine.model.message import Message, NewMessage
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.hub import Pushhub
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
@@ -31,9 +31,8 @@ from simulation.promises.judgement import Exchange, Post, Violation
 from simulation.promises.push import LATE_S
 from simulation.promises.talks import pushes as talks
 from simulation.scheduler import SECOND
-from simulation.weather import MINUTE, Kind
 from simulation.worlds.ironmq import IronMqWorld, Posted, PushQueue
-from simulation.worlds.world import Owed, moment
+from simulation.worlds.world import Owed
 
 MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS, Mood.RACES, Mood.GONE})
 
@@ -54,29 +53,6 @@ LIMITS = (Limits(concurrency=2), Limits(rate_per_s=0.1))
 
 RATE_WINDOW_S = 60
 """Window for counting the requests of a rate."""
-
-PROMPT = 15 * MINUTE
-"""A message whose endpoint is well and which waits for no other one is delivered within this time."""
-
-LATE_AT_MOST = 4
-"""Deliveries that may be late in a run without heavy storms: environments die now and then, which hides their orders
-for three quarters of an hour.
-"""
-
-DEATHS_A_LATE_ONE = 4
-"""Where many environments die, one more delivery may be late for this many deaths: a third of them are those of push,
-and not each one holds an order whose endpoint is well.
-"""
-
-FOREVER = 10**18
-NO_ORDER = Ordering(key="")
-
-HEAVY = frozenset(
-    {
-        *("purged", "stopped", "throttled", "crowded", "crash", "refused", "outage"),
-        *("lost", "late", "conflict", "slow", "clocks"),
-    }
-)
 
 
 class PoliciesWorld(IronMqWorld):
@@ -215,11 +191,6 @@ class PoliciesWorld(IronMqWorld):
         for number, queue in enumerate(self.queues):
             for name, endpoint in queue.endpoints.items():
                 yield from self._spared(number, queue, name, endpoint)
-        excused = any(
-            each.kind in HEAVY and not each.name.startswith("drizzle") for each in self._account.weather.storms
-        )
-        if not excused:
-            yield from self._prompt()
 
     def _spared(self, number: int, queue: PushQueue, name: str, endpoint: Endpoint) -> Iterator[Violation]:
         clocks_off = self._clocks_off
@@ -269,34 +240,6 @@ class PoliciesWorld(IronMqWorld):
                     yield Violation(
                         "placed before what was posted before it", earlier.message_id, f"{later} at {place}"
                     )
-
-    def _prompt(self) -> Iterator[Violation]:
-        """Nothing holds up a message whose endpoint is well and which waits behind no other one of its key: neither
-        another key that is stuck, nor a ramp.
-        """
-        late: list[tuple[str, str]] = []
-        last: dict[tuple[str, str, str], str] = {}
-        by_place = sorted(self._owed(), key=lambda pair: (pair[0].message.ordering or NO_ORDER).sequence)
-        for accepted, owed in by_place:
-            message, name = accepted.message, self._name(accepted.message.queue, owed[1])
-            number = int(message.queue.removeprefix("queue-"))
-            # The key as its producer gave it, not as it was stored.
-            key = json.loads(self._body(message))["key"] if number == 0 else ""
-            before = last.get((message.queue_uid, owed[1], key)) if key else None
-            last[message.queue_uid, owed[1], key] = message.message_id
-            if number in (1, 2, 4) or key == STUCK:
-                continue
-            due = max(accepted.at, self._account.moment(message.due_at))
-            free = due if before is None else max(due, self._truth.settled_at(before, owed[1]) or FOREVER)
-            endpoint = self._by_name[message.queue].endpoints[name]
-            if free == FOREVER or not endpoint.well_between(free - PROMPT, free + PROMPT):
-                continue
-            settled_at = self._truth.settled_at(*owed)
-            if settled_at is None or settled_at > free + PROMPT:
-                late.append((message.message_id, f"{message.queue} to {name}: free at {moment(free)}"))
-        if len(late) > max(LATE_AT_MOST, self._account.weather.struck[Kind.CRASH] // DEATHS_A_LATE_ONE):
-            for message_id, detail in late:
-                yield Violation("held up", message_id, detail)
 
 
 def _refuses_stuck(seen: Asked, random: Random) -> Reply:
