@@ -202,7 +202,8 @@ CAMEL = {
     **{"token_url": "tokenUrl", "client_id": "clientId", "client_secret": "clientSecret", "auth_method": "authMethod"},
     **{"extra_headers": "extraHeaders", "extra_params": "extraParams", "jwt_params": "jwtParams"},
     **{"secret_base64": "secretBase64", "signing_algorithm": "signingAlgorithm", "secret_id": "secretId"},
-    **{"client_secret_post": "clientSecretPost", "private_key_jwt": "clientSecretJwt"},
+    **{"client_secret_post": "clientSecretPost", "client_secret_basic": "clientSecretBasic"},
+    **{"private_key_jwt": "clientSecretJwt"},
     **{"ends_at": "endsAt", "private_ca": "privateCa", "grant_type": "grantType", "refresh_token": "refreshToken"},
 }
 """How the webhooks dialect spells what the others write with underscores."""

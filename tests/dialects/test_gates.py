@@ -4,6 +4,7 @@ kept and ended, and that nobody sees what is secret in them.
 
 from __future__ import annotations
 
+import base64
 import datetime
 import json
 from dataclasses import replace
@@ -26,6 +27,7 @@ SECRET = "s3cr%t:+/="
 PEM = identity()
 KEY, CERTIFICATE = PEM[: PEM.index("-----BEGIN CERTIFICATE")], PEM[PEM.index("-----BEGIN CERTIFICATE") :]
 OAUTH = {"token_url": TOKEN_URL, "client_id": "pushhub", "client_secret": SECRET, "auth_method": "client_secret_post"}
+WITHOUT = {name: OAUTH[name] for name in OAUTH if name != "client_secret"}
 JWT = {"secret_base64": secret_base64(), "signing_algorithm": "RS256", "secret_id": "k1"}
 BY_KEY = {"token_url": TOKEN_URL, "client_id": "pushhub", "auth_method": "private_key_jwt", "jwt_params": JWT}
 ENDED = identity(ends=datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC))
@@ -140,10 +142,16 @@ def test_nothing_reaches_the_receiver_while_the_token_server_fails(gated: Gated)
 
 def test_a_key_signs_what_the_token_server_is_asked(gated: Gated) -> None:
     gated.make(oauth=BY_KEY)
-    gated.post()
-    (form,) = asked(gated)
-    assert len(form["client_assertion"].split(".")) == 3
-    assert "client_secret" not in form
+    # When the grant is set again without its parameters, then those that are stored are used
+    gated.change(oauth={name: BY_KEY[name] for name in BY_KEY if name != "jwt_params"})
+    gated.world.sender.script(TOKEN_URL, 503, token())
+    gated.post(seconds=60)
+    # Then each request has an assertion of its own, by that key, and no secret
+    first, second = (form["client_assertion"].split(".") for form in asked(gated))
+    assert len(first) == len(second) == 3
+    assert first != second
+    assert json.loads(base64.urlsafe_b64decode(first[0] + "=="))["kid"] == "k1"
+    assert not any("client_secret" in form for form in asked(gated))
 
 
 @pytest.mark.parametrize("gates", [{}, {"oauth": None, "mtls": None}, {"oauth": True, "mtls": True}, "as shown"])
@@ -321,16 +329,34 @@ def test_a_token_url_that_the_guard_refuses_is_not_registered(gated: Gated, url:
     assert "it leads into a network" in refusal
 
 
-def test_a_secret_goes_only_where_it_went_before_and_a_changed_grant_counts_at_once(gated: Gated) -> None:
+@pytest.mark.parametrize(
+    "moved",
+    [{"token_url": "https://evil.example/token"}, {"client_id": "other"}, {"auth_method": "client_secret_basic"}],
+    ids=["to another URL", "with another client", "in another way"],
+)
+def test_a_secret_goes_only_where_it_went_before(gated: Gated, moved: dict[str, str]) -> None:
+    gated.make(oauth={**OAUTH, "extra_headers": {"X-Api-Key": "hidden"}})
+    # When it is to go elsewhere, then it has to be given, and the mask is no secret of its own
+    assert gated.refused_change(oauth={**WITHOUT, **moved}) == "oauth.client_secret"
+    assert gated.refused_change(oauth={**WITHOUT, **moved, "client_secret": "********"}) == "oauth.client_secret"
+    masked = {"extra_headers": {"X-Api-Key": "********"}}
+    assert gated.refused_change(oauth={**OAUTH, **moved, **masked}) == "oauth.extra_headers.X-Api-Key"
+    # When all stays as it was, then both are kept behind their masks
+    gated.change(oauth={**OAUTH, "client_secret": "********", **masked})
+    gated.post()
+    assert [form["client_secret"] for form in asked(gated)] == [SECRET]
+    assert header(gated.world.sender.requests_to(TOKEN_URL)[0], "X-Api-Key") == "hidden"
+
+
+def test_a_changed_grant_counts_at_once_and_the_same_grant_again_is_none(gated: Gated) -> None:
     gated.make(oauth=OAUTH)
     gated.post()
-    # When it is set again without its secret, then that is kept; to go elsewhere, it has to be given
-    without = {name: OAUTH[name] for name in OAUTH if name != "client_secret"}
-    gated.change(oauth=without)
-    assert gated.refused_change(oauth={**without, "token_url": "https://evil.example/token"}) == "oauth.client_secret"
+    # When the same is set again, even without the secret, then the token is kept
+    gated.change(oauth=WITHOUT)
+    gated.post()
     # When another client is set, then the old one's token is not used any more
     gated.world.sender.script(TOKEN_URL, token("token-2"))
     gated.change(oauth={**OAUTH, "client_id": "another"})
     gated.post()
-    assert authorizations(gated) == ["Bearer token-1", "Bearer token-2"]
+    assert authorizations(gated) == ["Bearer token-1", "Bearer token-1", "Bearer token-2"]
     assert {form["client_secret"] for form in asked(gated)} == {SECRET}

@@ -13,7 +13,6 @@ from tests.fakes import Reply
 from tests.fakes.private_keys import identity
 from tests.ironmq.api.hub import Hub, Result
 
-from pushhub.engine.ends import DAY_MS
 from pushhub.ironmq.wiring import Ironmq
 
 URL, TOKEN_URL = "https://a.example/in", "https://login.example/token"
@@ -74,25 +73,6 @@ def test_a_short_outage_of_the_token_server_gives_no_message_up(hub: Hub) -> Non
     assert hub.call("GET", "/queues/failed").status == 404
 
 
-def test_a_change_of_the_grant_counts_at_once_and_the_same_grant_again_is_none(hub: Hub) -> None:
-    hub.make("q", push={"subscribers": [gated()]})
-    post(hub)
-    # When the same is set again, even without the secret, then the token is kept
-    assert put(hub, gated()).status == 200
-    assert put(hub, gated(oauth={name: OAUTH[name] for name in OAUTH if name != "client_secret"})).status == 200
-    post(hub)
-    assert len(hub.world.sender.requests_to(TOKEN_URL)) == 1
-    # When a secret is to go elsewhere, then it has to be given
-    moved = {**OAUTH, "token_url": "https://evil.example/token"}
-    refused = put(hub, gated(oauth={name: moved[name] for name in moved if name != "client_secret"}))
-    assert (refused.status, refused.msg.partition(":")[0]) == (400, "oauth.client_secret")
-    # When another client is set, then the old one's token is not used any more
-    hub.world.sender.script(TOKEN_URL, token("token-2"))
-    assert put(hub, gated(oauth={**OAUTH, "client_id": "another"})).status == 200
-    post(hub)
-    assert authorizations(hub) == ["Bearer token-1", "Bearer token-1", "Bearer token-2"]
-
-
 @pytest.mark.parametrize(
     ("subscriber", "place"),
     [
@@ -138,36 +118,6 @@ def look(hub: Hub) -> int:
     """Go on to the next hour, and look for ends."""
     hub.world.clock.set((hub.world.clock.now() // 3_600_000 + 1) * 3_600_000)
     return hub.world.hub.part(Ironmq).ends.run(lambda: 55_000)
-
-
-def test_alerts_are_told_30_7_and_1_days_before_an_end_and_at_the_end(hub: Hub) -> None:
-    # Given alerts of the project, of the queue, and of another queue, and a certificate that ends in 40 days
-    for queue in ("", "q", "other"):
-        if queue:
-            hub.make(queue, push={"subscribers": [{"name": "plain", "url": URL}]})
-        alert = {"name": f"of {queue}", "measure": "given_up", "threshold": 1, "queue": queue}
-        created = hub.call("POST", "/alerts", {"alert": {**alert, "url": f"https://alerts.example/{queue}"}})
-        assert created.status == 201, created
-    assert put(hub, {"name": "s0", "url": URL, "mtls": {"identity": ending_in(hub, 40)}}, method="POST").status == 200
-
-    def notified(queue: str) -> list[tuple[object, ...]]:
-        hub.world.run(seconds=5)
-        bodies = [json.loads(each.body) for each in hub.world.sender.requests_to(f"https://alerts.example/{queue}")]
-        return [(each["state"], each["queue"], each["subscriber"], each["value"]) for each in bodies]
-
-    # When time goes by, with two looks at each time, then each alert that it concerns is told once each time
-    expected: list[tuple[object, ...]] = []
-    begun = hub.world.clock.now()
-    for day, left in ((9.5, None), (10.5, 30), (20, None), (33.5, 7), (38, None), (39.5, 1), (40.5, 0), (60, None)):
-        hub.world.clock.set(begun + round(day * DAY_MS))
-        for _ in range(2):
-            look(hub)
-        expected += [] if left is None else [("certificate_ending", "q", "s0", left)]
-        assert notified("") == notified("q") == expected
-    assert notified("other") == []
-    # And operators are told, too, by the log
-    events = hub.world.telemetry.named("certificate_ending")
-    assert [each["days_left"] for each in events] == [30, 7, 1, 0]
 
 
 def test_an_alert_is_told_of_each_subscriber_that_shows_the_same_certificate(hub: Hub) -> None:

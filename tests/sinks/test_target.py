@@ -74,20 +74,6 @@ def test_a_message_is_sent_with_keys_of_the_role_that_can_do_nothing_else(world:
     assert request.headers["X-Amz-Security-Token"] == "session-1"
 
 
-def test_a_hundred_messages_ask_for_the_role_once_in_its_time(world: World) -> None:
-    world.make_queue("q", subscribers(QUEUE))
-    world.post("q", *(b"x" for _ in range(50)))
-    world.run(seconds=60)
-    world.post("q", *(b"x" for _ in range(50)))
-    world.run(seconds=60)
-    assert (len(world.sender.requests), len(world.ports.roles.asked)) == (100, 1)
-    # And again five minutes before the keys end
-    world.run(seconds=3_300 - 120)
-    world.post("q", b"x")
-    world.run(seconds=5)
-    assert len(world.ports.roles.asked) == 2
-
-
 def test_an_access_key_signs_and_is_shown_to_nobody(world: World) -> None:
     # Given a subscriber with an access key
     world.make_queue("q", subscribers(KEYED))

@@ -7,7 +7,6 @@ import time
 import urllib
 import urllib.parse
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -298,35 +297,3 @@ def test_alerts(client: Any) -> None:
     push = {"subscribers": [{"name": "a", "url": "ironmq:///elsewhere"}]}
     status, msg = refusal(client.create_queue, unique("push"), {"push": push, "alerts": [rising]})
     assert (status, msg) == (400, "Push queues do not support alerts.")
-
-
-def test_however_many_post_at_once_an_alert_comes_once(project: ProjectClient) -> None:
-    # Given a queue with an alert, and eight producers
-    queue, alarms = (client_of(project).queue(unique(name)) for name in ("together", "told"))
-    client_of(project).create_queue(queue.name)
-    queue.add_alerts({"type": "fixed", "trigger": 3, "direction": "asc", "queue": alarms.name, "snooze": 0})
-    producers = [client_of(project).queue(queue.name) for _ in range(8)]
-    for _ in range(5):
-        # When they post in one moment
-        with ThreadPoolExecutor(len(producers)) as together:
-            list(together.map(lambda producer: producer.post("x"), producers))
-        # Then one alert has come
-        reported = alarms.reserve(max=10, delete=True)["messages"]
-        assert [json.loads(each["body"])["alert_trigger"] for each in reported] == [3]
-        assert len(queue.reserve(max=10, delete=True)["messages"]) == len(producers)
-
-
-def test_another_projects_token_and_no_token(stack: RunningStack, project: ProjectClient) -> None:
-    other = ProjectClient.another(stack)
-    mixed = ProjectClient(base_url=project.base_url, project_id=project.project_id, token=other.token)
-    for stranger in (mixed, ProjectClient(base_url=project.base_url, project_id=project.project_id, token="none")):
-        client = client_of(stranger)
-        queue = client.queue(unique("stranger"))
-        for call in (queue.info, queue.clear, queue.reserve, queue.delete_queue, queue.peek):
-            assert refusal(call) == (401, "Invalid project/token combination")
-        assert refusal(queue.post, "x") == (401, "Invalid project/token combination")
-        assert refusal(client.create_queue, queue.name) == (401, "Invalid project/token combination")
-    # And a project sees nothing of another's queue of the same name
-    name = unique("shared")
-    client_of(project).queue(name).post("mine")
-    assert refusal(client_of(other).queue(name).info) == (404, "Queue not found")

@@ -132,36 +132,6 @@ def check_08_lists_are_walked_forth_and_back(stage: Stage) -> None:
     assert [each.id for each in page.data] == created[4:]
 
 
-def check_11_what_belongs_to_others_is_not_there(stage: Stage) -> None:
-    app, neighbour = stage.app(uid=f"u-{secrets.token_hex(4)}"), stage.app()
-    endpoint, inbox = stage.endpoint(app)
-    message = stage.post(app)
-    inbox.one()
-    attempt = stage.attempts(app, message)[0]
-    for caller, owner in ((stage.other, app.id), (stage.other, app.uid), (stage.svix, neighbour.id)):
-        if caller is stage.other:
-            refused(404, caller.application.get, owner)
-            refused(404, caller.application.delete, owner)
-            refused(404, caller.endpoint.list, owner)
-            refused(404, caller.message.list, owner)
-        refused(404, caller.endpoint.get, owner, endpoint.id)
-        refused(404, caller.endpoint.get_secret, owner, endpoint.id)
-        refused(404, caller.endpoint.get_headers, owner, endpoint.id)
-        refused(404, caller.endpoint.get_stats, owner, endpoint.id)
-        refused(404, caller.endpoint.delete, owner, endpoint.id)
-        refused(404, caller.message.get, owner, message.id)
-        refused(404, caller.message.expunge_content, owner, message.id)
-        refused(404, caller.message_attempt.get, owner, message.id, attempt.id)
-        refused(404, caller.message_attempt.resend, owner, message.id, endpoint.id)
-        refused(404, caller.message_attempt.list_by_endpoint, owner, endpoint.id)
-        refused(404, caller.message_attempt.list_by_msg, owner, message.id)
-    assert stage.other.application.list().data == [] or all(
-        each.id != app.id for each in stage.other.application.list().data
-    )
-    # Nothing of it was deleted
-    assert stage.svix.endpoint.get(app.id, endpoint.id).id == endpoint.id
-
-
 def check_47_trailing_slashes_old_names_and_unknown_fields_are_accepted(stage: Stage) -> None:
     uid = f"u-{secrets.token_hex(4)}"
     created = stage.raw("POST", "/app/", {"name": "n", "uid": uid, "rateLimit": 9, "nonsense": {"a": []}})
