@@ -32,20 +32,6 @@ def check_32_a_failed_attempt_is_made_again_after_five_seconds(stage: Stage) -> 
     assert 239 <= until(later, "the second wait") <= 361, "five minutes, a fifth more or less"
 
 
-def check_33_retry_after_is_obeyed(stage: Stage) -> None:
-    app = stage.app()
-    when = datetime.now(UTC) + timedelta(hours=2)
-    http_date = when.strftime("%a, %d %b %Y %H:%M:%S GMT")
-    for value, least, most in (("90", 89, 135), (http_date, 7100, 10_900)):
-        endpoint, inbox = stage.endpoint(app, Answer(status=503, headers={"Retry-After": value}))
-        message = stage.post(app)
-        inbox.of(message.id)
-        waiting = stage.attempted(app, endpoint, message, SENDING)
-        wait = (waiting.next_attempt - message.timestamp).total_seconds()
-        assert least <= wait <= most, (value, wait)
-        stage.svix.endpoint.delete(app.id, endpoint.id)
-
-
 def check_34_only_2xx_is_success(stage: Stage) -> None:
     app = stage.app()
     elsewhere = stage.receiver.inbox()
@@ -217,24 +203,3 @@ def check_38_recover_resends_what_failed_once_each(stage: Stage) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=15)
     (reason,) = unprocessable(stage.svix.endpoint.recover, app.id, endpoint.id, RecoverIn(since=long_ago))
     assert list(reason.loc) == ["body", "since"]
-
-
-def check_40_stats_count_attempts(stage: Stage) -> None:
-    app = stage.app()
-    endpoint, inbox = stage.endpoint(app, Answer(), Answer(status=500, headers={"webhook-delivery": "abort-message"}))
-    for count in (1, 2):
-        message = stage.post(app)
-        inbox.wait(count)
-        stage.attempts(app, message)
-
-    def counted() -> object | None:
-        stats = stage.svix.endpoint.get_stats(app.id, endpoint.id)
-        return stats if (stats.success, stats.fail) == (1, 1) else None
-
-    until(counted, "one success and one failure")
-    for since, until_at in (
-        (datetime.now(UTC) - timedelta(days=29), None),
-        (None, datetime.now(UTC) + timedelta(days=1)),
-    ):
-        of = options("EndpointGetStatsOptions", since=since, until=until_at)
-        assert refused(400, stage.svix.endpoint.get_stats, app.id, endpoint.id, of).code == "invalid_range"

@@ -14,7 +14,6 @@ from svix.models import AppPortalAccessIn, BulkReplayIn, EndpointIn, ReplayIn
 from tests.stack.webhooks.judge.receiver import Answer, Inbox
 from tests.stack.webhooks.judge.stage import (
     OLD,
-    TYPES,
     Stage,
     is_invalid,
     options,
@@ -175,29 +174,6 @@ def check_44_operational_events_are_told(stage: Stage) -> None:
     assert stage.raw("DELETE", f"/operational-webhook/endpoint/{key_id}").status == 204
 
 
-def check_44_operational_endpoints_are_a_resource(stage: Stage) -> None:
-    client = stage.svix.operational_webhook_endpoint if OLD else stage.svix.operational_webhook.endpoint
-    created = client.create(
-        models.OperationalWebhookEndpointIn(url="http://127.0.0.1:9/", **{TYPES: ["endpoint.created"]})
-    )
-    assert getattr(created, TYPES) == ["endpoint.created"]
-    assert client.get(created.id).id == created.id
-    assert created.id in [each.id for each in client.list().data]
-    secret = client.get_secret(created.id).key
-    assert secret.startswith("whsec_")
-    path = f"/operational-webhook/endpoint/{created.id}"
-    assert stage.raw("POST", f"{path}/secret/rotate", {}).status in (200, 204)
-    assert client.get_secret(created.id).key != secret
-    put = stage.raw("PUT", path, {"url": "http://127.0.0.1:9/put"})
-    assert (put.status, put.json["url"]) == (200, "http://127.0.0.1:9/put")
-    assert stage.raw("PUT", f"{path}/headers", {"headers": {"X-Op": "1"}}).status in (200, 204)
-    assert stage.raw("GET", f"{path}/headers").json["headers"] == {"X-Op": "1"}
-    is_invalid(stage.raw("POST", "/operational-webhook/endpoint", {"url": "nonsense"}))
-    client.delete(created.id)
-    refused(404, client.get, created.id)
-    assert stage.raw("GET", f"/app/{created.id}").status == 404
-
-
 def check_52_replay_missing_delivers_what_was_never_sent(stage: Stage) -> None:
     app = stage.app()
     began = datetime.now(UTC) - timedelta(minutes=1)
@@ -231,20 +207,6 @@ def check_52_replay_missing_delivers_what_was_never_sent(stage: Stage) -> None:
     assert value(again.task) == "endpoint.bulk-replay"
     for message in (*messages, seen):
         first_inbox.of(message.id, 2)
-
-
-@today
-def check_40_attempt_stats_count_too(stage: Stage) -> None:
-    app = stage.app()
-    endpoint, inbox = stage.endpoint(app)
-    stage.post(app)
-    inbox.one()
-
-    def counted() -> Any:
-        stats = stage.svix.endpoint.get_attempt_stats(app.id, endpoint.id)
-        return stats if stats.success == 1 else None
-
-    assert until(counted, "one attempt").fail == 0
 
 
 def check_52_messages_are_polled(stage: Stage) -> None:

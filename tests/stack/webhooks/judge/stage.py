@@ -144,14 +144,6 @@ class Stage:
         """Replace an application."""
         return self.svix.application.update if OLD else self.svix.application.upsert
 
-    def upsert_endpoint(self, app_id: str, endpoint_id: str, **fields: Any) -> Any:
-        """Replace an endpoint."""
-        if "types" in fields:
-            fields[TYPES] = fields.pop("types")
-        if OLD:
-            return self.svix.endpoint.update(app_id, endpoint_id, models.EndpointUpdate(**fields))
-        return self.svix.endpoint.upsert(app_id, endpoint_id, models.EndpointUpsertIn(**fields))
-
     def patch_endpoint(self, app: Any, endpoint: Any, **fields: Any) -> Any:
         """Change an endpoint."""
         if "types" in fields:
