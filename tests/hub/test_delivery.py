@@ -32,9 +32,8 @@ def in_turn(*answers: Any) -> Any:
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
-def test_a_message_goes_as_a_copy_of_its_own_to_each_mapping_that_wants_it() -> None:
+def test_a_message_goes_as_a_copy_of_its_own_to_each_mapping_that_wants_it(world: HubWorld) -> None:
     # Given two mappings of order:new and one of something else
-    world = HubWorld()
     world.map("order:new", "order:updated")
     world.map("order:new", url="https://b.example/x", token="b" * 32)
     world.map("order:updated", url="https://c.example/x")
@@ -56,8 +55,7 @@ def test_a_message_goes_as_a_copy_of_its_own_to_each_mapping_that_wants_it() -> 
     assert {(each.location, each.state) for each in copies} == {(Location.ARCHIVED, HubState.COMPLETED)}
 
 
-def test_the_request_is_the_protocols() -> None:
-    world = HubWorld()
+def test_the_request_is_the_protocols(world: HubWorld) -> None:
     key = Parameter(project=PROJECT, name="acme.api_key", value="k1", data_type=DataType.STRING, as_of=1)
     world.settings.set_parameter(key)
     world.settings.set_parameter(replace(key, name="other.key", value="secret"))
@@ -76,8 +74,7 @@ def test_the_request_is_the_protocols() -> None:
     }
 
 
-def test_a_message_that_nobody_wants_is_skipped_and_archived() -> None:
-    world = HubWorld()
+def test_a_message_that_nobody_wants_is_skipped_and_archived(world: HubWorld) -> None:
     world.map("order:new", enabled=False)
     incoming = world.push_message("order:new")
     world.run(seconds=5)
@@ -87,9 +84,8 @@ def test_a_message_that_nobody_wants_is_skipped_and_archived() -> None:
     assert world.settings.types(PROJECT) == ["order:new"]
 
 
-def test_filters_come_before_identifiers() -> None:
+def test_filters_come_before_identifiers(world: HubWorld) -> None:
     # Given the shipment:ready story: a service that wants complete orders only, and each order once
-    world = HubWorld()
     world.map(
         "order:new",
         filters=(Filter(path="payload.order.status", operator=FilterOperator.EQ, value="complete"),),
@@ -106,8 +102,7 @@ def test_filters_come_before_identifiers() -> None:
     assert len(world.asked) == 2
 
 
-def test_a_copy_that_fails_keeps_its_identity() -> None:
-    world = HubWorld()
+def test_a_copy_that_fails_keeps_its_identity(world: HubWorld) -> None:
     world.map("order:new", says=lambda _: 500, identifiers={"number": "payload.order.number"})
     for _ in range(2):
         world.push_message("order:new", order={"number": "R1"})
@@ -116,9 +111,8 @@ def test_a_copy_that_fails_keeps_its_identity() -> None:
 
 
 @pytest.mark.parametrize("value", ["(a{1000}){0,3}b$", "a(?=b)"], ids=["large", "unusable"])
-def test_a_pattern_that_nobody_could_run_filters_nothing_out(value: str) -> None:
+def test_a_pattern_that_nobody_could_run_filters_nothing_out(world: HubWorld, value: str) -> None:
     # Given a mapping whose pattern takes too many steps, and another one that wants the same messages
-    world = HubWorld()
     slow = Filter(path="payload.text", operator=FilterOperator.MATCH, value=value)
     mapping = world.map("order:new", name="slow.service", filters=(slow,))
     world.map("order:new", url="https://b.example/x")
@@ -141,9 +135,8 @@ def test_a_pattern_that_nobody_could_run_filters_nothing_out(value: str) -> None
     assert len(world.entry(incoming).children) == 2
 
 
-def test_filters_that_take_too_many_steps_for_a_message_hold_up_nobody_else() -> None:
+def test_filters_that_take_too_many_steps_for_a_message_hold_up_nobody_else(world: HubWorld) -> None:
     # Given a mapping with filters that take more steps than there are for this message, and another one
-    world = HubWorld()
     costly = tuple(Filter(path="payload.rows.*.*", operator=FilterOperator.NEQ, value=str(each)) for each in range(50))
     world.map("order:new", name="costly.service", filters=costly)
     world.map("order:new", url="https://b.example/x")
@@ -157,9 +150,8 @@ def test_filters_that_take_too_many_steps_for_a_message_hold_up_nobody_else() ->
     assert "too many steps" in notification.description
 
 
-def test_routing_goes_on_where_its_time_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_routing_goes_on_where_its_time_ended(world: HubWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given many mappings, and a store that takes long to say whether an identity is free
-    world = HubWorld()
     for number in range(10):
         world.map("order:new", url=f"https://{number}.example/x", identifiers={"number": "payload.number"})
     claim = world.settings.claim
@@ -180,8 +172,7 @@ def test_routing_goes_on_where_its_time_ended(monkeypatch: pytest.MonkeyPatch) -
     assert world.entry(incoming).location is Location.ARCHIVED
 
 
-def test_a_message_that_goes_nowhere_says_why() -> None:
-    world = HubWorld()
+def test_a_message_that_goes_nowhere_says_why(world: HubWorld) -> None:
     complete = Filter(path="payload.status", operator=FilterOperator.EQ, value="complete")
     world.map("order:new", name="acme.import", filters=(complete,), identifiers={"number": "payload.number"})
     unwanted, filtered = world.push_message("order:gone"), world.push_message("order:new", status="cart")
@@ -196,8 +187,7 @@ def test_a_message_that_goes_nowhere_says_why() -> None:
     assert world.copies(first)[0].why_not is None
 
 
-def test_failures_back_off_exponentially_without_end_and_keep_the_id() -> None:
-    world = HubWorld()
+def test_failures_back_off_exponentially_without_end_and_keep_the_id(world: HubWorld) -> None:
     world.map("order:new", says=lambda _: 500)
     incoming = world.push_message()
     start = world.clock.now()
@@ -213,8 +203,7 @@ def test_failures_back_off_exponentially_without_end_and_keep_the_id() -> None:
     assert copy.attempt_at > start + 47 * 3_600_000
 
 
-def test_an_endpoint_that_comes_back_gets_the_message() -> None:
-    world = HubWorld()
+def test_an_endpoint_that_comes_back_gets_the_message(world: HubWorld) -> None:
     world.map("order:new", says=in_turn(503, Reply(error_class="timeout"), 404, {"code": 1}))
     incoming = world.push_message()
     world.run(seconds=300)
@@ -228,8 +217,7 @@ def test_an_endpoint_that_comes_back_gets_the_message() -> None:
     )
 
 
-def test_without_retries_the_first_failure_parks_until_a_person_decides() -> None:
-    world = HubWorld()
+def test_without_retries_the_first_failure_parks_until_a_person_decides(world: HubWorld) -> None:
     world.map("order:new", says=in_turn(500, 500, {}), options=ServiceOptions(retries_allowed=False))
     incoming = world.push_message()
     world.run(seconds=30 * DAY)
@@ -246,8 +234,7 @@ def test_without_retries_the_first_failure_parks_until_a_person_decides() -> Non
     assert copy.state is HubState.COMPLETED
 
 
-def test_a_maximum_of_attempts_parks() -> None:
-    world = HubWorld()
+def test_a_maximum_of_attempts_parks(world: HubWorld) -> None:
     world.map("order:new", says=lambda _: 500, options=ServiceOptions(max_attempts=3))
     incoming = world.push_message()
     world.run(seconds=DAY)
@@ -255,8 +242,7 @@ def test_a_maximum_of_attempts_parks() -> None:
     assert world.copies(incoming)[0].state is HubState.PARKED
 
 
-def test_a_deleted_mapping_archives_what_it_was_owed() -> None:
-    world = HubWorld()
+def test_a_deleted_mapping_archives_what_it_was_owed(world: HubWorld) -> None:
     mapping = world.map("order:new", says=lambda _: 500)
     incoming = world.push_message()
     world.run(seconds=5)
@@ -268,8 +254,7 @@ def test_a_deleted_mapping_archives_what_it_was_owed() -> None:
     assert len(world.asked) == 1
 
 
-def test_an_answer_with_children_puts_them_onto_the_incoming_queue() -> None:
-    world = HubWorld()
+def test_an_answer_with_children_puts_them_onto_the_incoming_queue(world: HubWorld) -> None:
     sent = {"message": "email:sent", "payload": {"to": "a", "parameters": [{"name": "k", "value": "s"}]}, "ref": 7}
     world.map("order:new", says=lambda _: {"messages": [sent, {"message": "x:y", "payload": {}}]})
     world.map("email:sent", url="https://b.example/mail")
@@ -285,8 +270,7 @@ def test_an_answer_with_children_puts_them_onto_the_incoming_queue() -> None:
     assert world.log.last_answer(PROJECT, copy.message_id) is not None
 
 
-def test_a_delayed_child_is_delivered_later_and_shown_as_scheduled() -> None:
-    world = HubWorld()
+def test_a_delayed_child_is_delivered_later_and_shown_as_scheduled(world: HubWorld) -> None:
     child = {"message": "shipment:check", "payload": {}, "delay": 7200}
     world.map("order:new", says=lambda _: {"messages": [child]})
     world.map("shipment:check", url="https://b.example/x")
@@ -300,8 +284,7 @@ def test_a_delayed_child_is_delivered_later_and_shown_as_scheduled() -> None:
     assert len(world.asked_at("https://b.example/x")) == 1
 
 
-def test_parameters_returned_are_sent_with_later_messages_of_the_whole_integration() -> None:
-    world = HubWorld()
+def test_parameters_returned_are_sent_with_later_messages_of_the_whole_integration(world: HubWorld) -> None:
     returned = [{"name": "acme.watermark", "value": "2013-08-16"}, {"name": "lookup", "value": [{"a": 1}]}]
     world.map("order:poll", integration_id="1" * 24, says=in_turn({"parameters": returned}, {}))
     world.map("order:new", url="https://acme.example/new", integration_id="1" * 24)
@@ -322,8 +305,7 @@ def test_parameters_returned_are_sent_with_later_messages_of_the_whole_integrati
     assert lookup.data_type is DataType.LIST
 
 
-def test_a_retry_sees_parameters_as_they_are_then() -> None:
-    world = HubWorld()
+def test_a_retry_sees_parameters_as_they_are_then(world: HubWorld) -> None:
     key = Parameter(project=PROJECT, name="acme.key", value="old", data_type=DataType.STRING, as_of=1)
     world.settings.set_parameter(key)
     world.map("order:new", parameter_ids=(key.parameter_id,), says=in_turn(500, {}))
@@ -334,8 +316,7 @@ def test_a_retry_sees_parameters_as_they_are_then() -> None:
     assert [body["payload"]["parameters"][0]["value"] for body in world.asked_at()] == ["old", "new"]
 
 
-def test_an_answer_to_an_older_request_does_not_take_a_watermark_back() -> None:
-    world = HubWorld()
+def test_an_answer_to_an_older_request_does_not_take_a_watermark_back(world: HubWorld) -> None:
     key = Parameter(project=PROJECT, name="w", value="1", data_type=DataType.STRING, as_of=1)
     world.settings.set_parameter(key)
 
@@ -351,8 +332,7 @@ def test_an_answer_to_an_older_request_does_not_take_a_watermark_back() -> None:
 
 
 @pytest.mark.parametrize("answer", [500, Reply(status_code=500, body=b"<h1>Oops</h1>"), Reply(status_code=204)])
-def test_a_failure_asks_for_nothing(answer: Any) -> None:
-    world = HubWorld()
+def test_a_failure_asks_for_nothing(world: HubWorld, answer: Any) -> None:
     world.map("order:new", says=lambda _: answer)
     world.push_message()
     world.run(seconds=5)
@@ -360,8 +340,7 @@ def test_a_failure_asks_for_nothing(answer: Any) -> None:
     assert len(world.messages.all_messages()) == 2
 
 
-def test_an_asynchronous_answer_is_polled_with_the_whole_message_until_it_is_done() -> None:
-    world = HubWorld()
+def test_an_asynchronous_answer_is_polled_with_the_whole_message_until_it_is_done(world: HubWorld) -> None:
     world.map("order:new", says=lambda _: {"delay": 600, "update_url": "/status/1"})
     moved = {"delay": 60, "update_url": "https://acme.example/status/2"}
     done = {"messages": [{"message": "order:imported", "payload": {}}]}
@@ -387,8 +366,7 @@ def test_an_asynchronous_answer_is_polled_with_the_whole_message_until_it_is_don
     assert len(world.of_type("order:imported")) == 1
 
 
-def test_polls_wait_in_their_own_queue_and_long_waits_are_scheduled() -> None:
-    world = HubWorld()
+def test_polls_wait_in_their_own_queue_and_long_waits_are_scheduled(world: HubWorld) -> None:
     world.map("order:new", says=lambda _: {"delay": 300, "update_url": "/s"})
     world.endpoints["https://acme.example/s"] = in_turn({"delay": 5 * DAY, "update_url": "/s"}, {})
     incoming = world.push_message()
@@ -402,8 +380,7 @@ def test_polls_wait_in_their_own_queue_and_long_waits_are_scheduled() -> None:
     assert world.retry_queue.sent == []
 
 
-def test_a_failed_poll_backs_off_and_polls_again_and_never_posts_again() -> None:
-    world = HubWorld()
+def test_a_failed_poll_backs_off_and_polls_again_and_never_posts_again(world: HubWorld) -> None:
     world.map("order:new", says=lambda _: {"delay": 10, "update_url": "/s"})
     world.endpoints["https://acme.example/s"] = in_turn(500, Reply(error_class="timeout"), 404, {"delay": 5}, {})
     incoming = world.push_message()
@@ -415,8 +392,7 @@ def test_a_failed_poll_backs_off_and_polls_again_and_never_posts_again() -> None
     assert world.copies(incoming)[0].state is HubState.COMPLETED
 
 
-def test_a_delay_alone_posts_the_same_message_again_and_is_no_failure() -> None:
-    world = HubWorld()
+def test_a_delay_alone_posts_the_same_message_again_and_is_no_failure(world: HubWorld) -> None:
     world.map("order:new", says=in_turn({"delay": 120}, {"delay": "480"}, 500, {"delay": 60}, {}))
     incoming = world.push_message()
     start = world.clock.now()
@@ -431,8 +407,7 @@ def test_a_delay_alone_posts_the_same_message_again_and_is_no_failure() -> None:
     assert copy.completed_at == start + (120 + 480 + 30 + 60) * 1000
 
 
-def test_a_notification_is_counted_and_raises_one_message() -> None:
-    world = HubWorld()
+def test_a_notification_is_counted_and_raises_one_message(world: HubWorld) -> None:
     failing = Reply(
         status_code=500,
         body=json.dumps({"notifications": [{"level": "error", "subject": "Quota", "description": "x"}] * 2}).encode(),
@@ -450,9 +425,8 @@ def test_a_notification_is_counted_and_raises_one_message() -> None:
     assert body["payload"] == {"subject": "Quota", "description": "x"}
 
 
-def test_an_endpoint_that_notifies_of_notifications_comes_to_an_end() -> None:
+def test_an_endpoint_that_notifies_of_notifications_comes_to_an_end(world: HubWorld) -> None:
     # As Zendesk's endpoint does on success
-    world = HubWorld()
     info = {"notifications": [{"level": "info", "subject": "Ticket made"}]}
     again = {**info, "messages": [{"message": "order:new", "payload": {}}]}
     world.map("order:new", says=lambda _: info)
@@ -466,8 +440,7 @@ def test_an_endpoint_that_notifies_of_notifications_comes_to_an_end() -> None:
     assert len(list(world.log.notifications(PROJECT))) == 3
 
 
-def test_messages_that_lead_to_one_another_for_ever_are_stopped_and_told_of() -> None:
-    world = HubWorld()
+def test_messages_that_lead_to_one_another_for_ever_are_stopped_and_told_of(world: HubWorld) -> None:
     world.map("ping", says=lambda _: {"messages": [{"message": "ping", "payload": {}}]})
     world.push_message("ping")
     world.run(seconds=3600)
@@ -494,9 +467,8 @@ def test_a_mapping_that_leads_back_to_its_own_store_comes_to_an_end() -> None:
     assert body == {"error": "50 messages led to this one; taken for a loop."}
 
 
-def test_messages_that_double_are_stopped_at_their_number_and_told_of_once() -> None:
+def test_messages_that_double_are_stopped_at_their_number_and_told_of_once(world: HubWorld) -> None:
     # Given a service that answers each message with two of the same type
-    world = HubWorld()
     world.descendants.most = 100
     two = {"messages": [{"message": "rabbit", "payload": {}}] * 2}
     world.map("rabbit", says=lambda _: two)
@@ -517,8 +489,7 @@ def test_messages_that_double_are_stopped_at_their_number_and_told_of_once() -> 
     assert len(world.of_type("rabbit")) == 2 * (1 + 100)
 
 
-def test_notifications_that_messages_raise_count_as_descendants_too() -> None:
-    world = HubWorld()
+def test_notifications_that_messages_raise_count_as_descendants_too(world: HubWorld) -> None:
     world.descendants.most = 10
     notes = [{"level": "info", "subject": f"n{number}"} for number in range(30)]
     world.map("order:new", says=lambda _: {"notifications": notes})
@@ -528,9 +499,8 @@ def test_notifications_that_messages_raise_count_as_descendants_too() -> None:
     assert len(list(world.log.notifications(PROJECT))) == 30
 
 
-def test_a_message_that_is_put_off_at_once_each_time_is_not_posted_for_ever() -> None:
+def test_a_message_that_is_put_off_at_once_each_time_is_not_posted_for_ever(world: HubWorld) -> None:
     # Given an endpoint that always asks to be called again at once, and a mapping that allows one failure
-    world = HubWorld()
     world.map("order:new", says=lambda _: {"delay": 0}, options=ServiceOptions(max_attempts=1))
     incoming = world.push_message()
     # Then it is asked less and less often
@@ -548,8 +518,7 @@ def test_a_message_that_is_put_off_at_once_each_time_is_not_posted_for_ever() ->
     assert len(world.asked) == 202
 
 
-def test_a_wait_that_an_endpoint_asks_for_is_kept_to() -> None:
-    world = HubWorld()
+def test_a_wait_that_an_endpoint_asks_for_is_kept_to(world: HubWorld) -> None:
     world.map("order:new", says=lambda _: {"delay": 1200})
     world.push_message()
     world.run(seconds=1200 * 20 + 600)
@@ -557,8 +526,7 @@ def test_a_wait_that_an_endpoint_asks_for_is_kept_to() -> None:
     assert 19 <= len(world.asked) <= 21
 
 
-def test_a_failure_is_kept_whole_and_shown() -> None:
-    world = HubWorld()
+def test_a_failure_is_kept_whole_and_shown(world: HubWorld) -> None:
     page = b"<html>" + b"x" * 20_000
     world.map("order:new", says=lambda _: Reply(status_code=502, body=page, headers={"content-type": "text/html"}))
     incoming = world.push_message()
@@ -598,8 +566,7 @@ def test_an_answer_that_is_none_is_a_failure_with_a_reason_and_nothing_is_half_d
     assert world.settings.parameters(PROJECT) == []
 
 
-def test_a_thousand_children_are_all_accepted_in_order() -> None:
-    world = HubWorld()
+def test_a_thousand_children_are_all_accepted_in_order(world: HubWorld) -> None:
     children = [{"message": "item:found", "payload": {"n": number}} for number in range(1000)]
     world.map("order:new", says=lambda _: {"messages": children})
     incoming = world.push_message()
@@ -610,8 +577,7 @@ def test_a_thousand_children_are_all_accepted_in_order() -> None:
     assert len(world.of_type("item:found")) == 1000
 
 
-def test_large_payloads_lie_with_the_bodies_once_for_all_copies() -> None:
-    world = HubWorld()
+def test_large_payloads_lie_with_the_bodies_once_for_all_copies(world: HubWorld) -> None:
     world.map("order:new")
     world.map("order:new", url="https://b.example/x")
     world.push_message("order:new", text="x" * 100_000)
@@ -622,8 +588,7 @@ def test_large_payloads_lie_with_the_bodies_once_for_all_copies() -> None:
     assert None not in refs
 
 
-def test_ticks_keep_their_rhythm_and_come_once() -> None:
-    world = HubWorld()
+def test_ticks_keep_their_rhythm_and_come_once(world: HubWorld) -> None:
     now = world.clock.now()
     world.map("acme:order:poll")
     world.settings.put_scheduler(
@@ -657,10 +622,8 @@ def zipped(fields: dict[str, Any] | bytes) -> bytes:
     return gzip.compress(fields if isinstance(fields, bytes) else json.dumps(fields).encode())
 
 
-def test_an_answer_that_was_compressed_unasked_counts_as_it_was_meant() -> None:
+def test_an_answer_that_was_compressed_unasked_counts_as_it_was_meant(world: HubWorld) -> None:
     # Given a service that compresses its answer, which asks for another message
-    world = HubWorld()
-
     def says(body: dict[str, Any]) -> Reply:
         answer = {"message_id": body["message_id"], "messages": [{"message": "email:sent", "payload": {"to": "ä"}}]}
         return Reply(status_code=200, body=zipped(answer), headers=GZIP)
@@ -703,9 +666,8 @@ def test_an_answer_that_cannot_be_unpacked_is_a_failure_that_says_why(body: byte
     assert reason in (copy.last_error or "")
 
 
-def test_a_compressed_failure_is_read_and_one_that_lies_keeps_its_status() -> None:
+def test_a_compressed_failure_is_read_and_one_that_lies_keeps_its_status(world: HubWorld) -> None:
     # Given two services that fail, one with a compressed explanation, one that only says it is compressed
-    world = HubWorld()
     refusal = Reply(status_code=422, body=zipped({"error": "No such SKU"}), headers=GZIP)
     world.map("order:new", says=lambda _: refusal)
     world.map("order:old", url="https://b.example/x", says=lambda _: Reply(status_code=503, body=b"<", headers=GZIP))
@@ -719,9 +681,8 @@ def test_a_compressed_failure_is_read_and_one_that_lies_keeps_its_status() -> No
     assert errors == ["HTTP 422: No such SKU", "HTTP 503 Service Unavailable"]
 
 
-def test_numbers_of_parameters_are_sent_as_an_answer_wrote_them() -> None:
+def test_numbers_of_parameters_are_sent_as_an_answer_wrote_them(world: HubWorld) -> None:
     # Given a service that sets a parameter with numbers that Python would write otherwise
-    world = HubWorld()
     text = '[{"price": 19.90, "n": 1E2}, 165000000000000000000.12]'
 
     def answer(body: dict[str, Any]) -> Reply:

@@ -44,8 +44,7 @@ def sent(store: Store) -> PushRequest:
     return store.sender.requests[-1]
 
 
-def test_retries_and_polls_are_signed_with_what_they_send() -> None:
-    store = Store()
+def test_retries_and_polls_are_signed_with_what_they_send(store: Store) -> None:
     create_mapping(store, signing={"secret": FIRST})
     later = {"update_url": URL, "delay": 60}
     answers: list[Any] = [500, later, {}]
@@ -59,8 +58,7 @@ def test_retries_and_polls_are_signed_with_what_they_send() -> None:
     assert all(verified(FIRST, each.headers, each.body) for each in requests)
 
 
-def test_a_web_form_gives_a_secret_as_text() -> None:
-    store = Store()
+def test_a_web_form_gives_a_secret_as_text(store: Store) -> None:
     mapping = create_mapping(store)
     text = json.dumps({"secret": FIRST, "grace_period": "60"})
     assert change(store, mapping, form=True, **{"mapping[signing]": text})["signing"] is True
@@ -70,8 +68,7 @@ def test_a_web_form_gives_a_secret_as_text() -> None:
     assert "signing" not in change(store, mapping, form=True, **{"mapping[signing]": "false"})
 
 
-def test_a_service_is_signed_by_another_senders_scheme() -> None:
-    store = Store()
+def test_a_service_is_signed_by_another_senders_scheme(store: Store) -> None:
     own = {
         "content": "{ts}|{event_type}|{url}|{body}",
         "header": {"name": "X-Sign", "value": "{ts}.{signatures}"},
@@ -96,9 +93,8 @@ def look(store: Store) -> int:
     return store.hub.part(Hub).ends.run(lambda: 55_000)
 
 
-def test_a_store_is_told_a_week_and_a_day_before_a_scheme_ends() -> None:
+def test_a_store_is_told_a_week_and_a_day_before_a_scheme_ends(store: Store) -> None:
     # Given a service with a scheme of its own that ends, one that inherits one that ends, and one that wants warnings
-    store = Store()
     watcher, end = "https://watch.example/in", iso_time(store.clock.now() + 20 * 86_400_000)
     store.endpoints[watcher] = lambda _: {}
     schemes = [{"preset": "stripe", "secret": "s", "endsAt": end}, {"preset": "github", "secret": "g"}]
@@ -123,8 +119,7 @@ def test_a_store_is_told_a_week_and_a_day_before_a_scheme_ends() -> None:
     assert not store.ports.ends_of("hub").notes
 
 
-def test_a_store_without_signed_services_is_told_nothing_of_what_it_could_inherit() -> None:
-    store = Store()
+def test_a_store_without_signed_services_is_told_nothing_of_what_it_could_inherit(store: Store) -> None:
     create_mapping(store)
     end = iso_time(store.clock.now() + 8 * 86_400_000)
     inherited = (replace(PRESETS["slack"], ends_at=epoch_ms(end)), PRESETS["standard-webhooks"])

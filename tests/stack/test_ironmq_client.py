@@ -182,21 +182,6 @@ def test_a_message_is_touched_twice_and_released(client: Any) -> None:
     assert queue.peek()["messages"][0]["id"] == message_id
 
 
-def test_a_reservation_times_out(client: Any) -> None:
-    # Given two messages, the first of which is reserved for a moment
-    queue = client.queue(unique("timeout"))
-    queue.post("first", "second")
-    [reserved] = queue.reserve(timeout=2)["messages"]
-    time.sleep(2.1)
-    # Then its reservation is invalid, and it is at the front again
-    assert refusal(queue.delete, reserved["id"], reserved["reservation_id"])[0] == 403
-    assert refusal(queue.touch, reserved["id"], reserved["reservation_id"])[0] == 403
-    assert [(each["body"], each["reserved_count"]) for each in queue.reserve(max=2)["messages"]] == [
-        ("first", 2),
-        ("second", 1),
-    ]
-
-
 def test_a_queue_is_cleared(client: Any) -> None:
     queue = client.queue(unique("clear"))
     queue.post(*(f"message {number}" for number in range(100)))
@@ -252,25 +237,6 @@ def test_subscribers_and_push_statuses(client: Any, project: ProjectClient) -> N
         assert refusal(queue.reserve)[0] == 400
         assert refusal(queue.update, {"type": "unicast"})[0] == 403
         assert queue.update({"type": "multicast", "push": {"retries": 5}})["push"]["retries"] == 5
-
-
-def test_subscribers_that_are_refused(client: Any) -> None:
-    pull = client.queue(unique("pull"))
-    pull.post("x")
-    assert refusal(pull.add_subscribers, {"name": "a", "url": "http://127.0.0.1/"})[0] == 400
-    name = unique("refused")
-    for subscriber in (
-        {"name": "a"},
-        {"name": "a", "url": ""},
-        {"name": "a", "url": "ftp://127.0.0.1/"},
-        {"name": "a", "url": "http://"},
-        {"name": "a", "url": f"ironmq:///{name}"},
-        {"name": "a", "url": "ironmq://PROJECT@/q"},
-        {"name": "a", "url": "ironworker://127.0.0.1/code"},
-    ):
-        status, msg = refusal(client.create_queue, name, {"push": {"subscribers": [subscriber]}})
-        assert (status, bool(msg)) == (400, True)
-    assert refusal(client.queue(name).info) == (404, "Queue not found")
 
 
 def test_alerts(client: Any) -> None:

@@ -34,8 +34,7 @@ def made_mapping(store: Store, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", ["/messages", "/messages/", "/messages.json"])
-def test_a_pushed_message_is_answered_with_everything_submitted_and_its_id(path: str) -> None:
-    store = Store()
+def test_a_pushed_message_is_answered_with_everything_submitted_and_its_id(store: Store, path: str) -> None:
     sent = {"message": "stock:change", "payload": {"sku": "APC-00001", "quantity": 10}, "origin": "store", "x": [1]}
     status, body = store.call("POST", path, sent)
     assert status == 201
@@ -51,8 +50,7 @@ def test_json_posted_as_a_form_is_json_as_in_the_documentations_curl_lines() -> 
     assert status == 201
 
 
-def test_the_admin_clients_test_tool_nests_the_message() -> None:
-    store = Store()
+def test_the_admin_clients_test_tool_nests_the_message(store: Store) -> None:
     made_mapping(store)
     nested = {"origin": "test", "message": {"message": "order:new", "payload": {"order": {"number": "R1"}}}}
     status, body = store.call("POST", "/messages", nested)
@@ -83,8 +81,7 @@ def test_what_is_no_message_is_refused_with_its_errors(body: Any, errors: dict[s
     assert Store().call("POST", "/messages", body) == (422, {"error": "Invalid object.", "errors": errors})
 
 
-def test_tokens_and_stores() -> None:
-    store = Store()
+def test_tokens_and_stores(store: Store) -> None:
     message = {"message": "a:b", "payload": {}}
     assert store.call("POST", "/messages", message, token="wrong") == (401, {"error": "Token is invalid."})
     assert store.call("POST", "/messages", message, token="") == (401, {"error": "Token is invalid."})
@@ -98,8 +95,7 @@ def test_a_body_over_the_limit_is_refused() -> None:
     assert (status, set(body)) == (413, {"error"})
 
 
-def test_the_largest_message_and_its_largest_answer_are_shown_whole() -> None:
-    store = Store()
+def test_the_largest_message_and_its_largest_answer_are_shown_whole(store: Store) -> None:
     made_mapping(store)
     text = "ü" * 1_040_000
 
@@ -119,8 +115,7 @@ def test_the_largest_message_and_its_largest_answer_are_shown_whole() -> None:
     assert shown["payload"]["text"] == shown["result"]["text"] == text
 
 
-def test_unknown_paths_and_methods() -> None:
-    store = Store()
+def test_unknown_paths_and_methods(store: Store) -> None:
     assert store.call("GET", "/nothing")[0] == 404
     status, _, headers = store.call_whole("DELETE", "/queues")
     assert (status, headers["Allow"]) == (405, "GET, HEAD, OPTIONS")
@@ -149,8 +144,7 @@ def test_browsers_of_other_origins_may_ask() -> None:
 # Queues and messages
 
 
-def test_the_counts_of_all_queues() -> None:
-    store = Store()
+def test_the_counts_of_all_queues(store: Store) -> None:
     made_mapping(store)
     made_mapping(store, messages=["flaky:one"], url="https://flaky.example/x")
     made_mapping(store, messages=["flaky:one"], url="https://dead.example/x", options={"retries_allowed": False})
@@ -167,8 +161,7 @@ def test_the_counts_of_all_queues() -> None:
     )
 
 
-def test_a_queue_is_shown_to_the_admin_client_in_pages() -> None:
-    store = Store()
+def test_a_queue_is_shown_to_the_admin_client_in_pages(store: Store) -> None:
     mapping = made_mapping(store)
     ids = [store.push_message("order:new", n=n) for n in range(30)]
     store.run(seconds=5)
@@ -186,8 +179,7 @@ def test_a_queue_is_shown_to_the_admin_client_in_pages() -> None:
     assert [row["id"] for row in rows] == ids[4::-1]
 
 
-def test_rows_have_the_fields_of_the_protocol() -> None:
-    store = Store()
+def test_rows_have_the_fields_of_the_protocol(store: Store) -> None:
     made_mapping(store)
     store.push_message("order:new")
     store.run(seconds=5)
@@ -205,8 +197,7 @@ def test_rows_have_the_fields_of_the_protocol() -> None:
     assert {"id", "created_at", "completed_at", "attempt_at", "destination_name", "locked_at"} <= set(row)
 
 
-def test_filters_of_the_accepted_queue() -> None:
-    store = Store()
+def test_filters_of_the_accepted_queue(store: Store) -> None:
     one = made_mapping(store, messages=["a:one"])
     two = made_mapping(store, messages=["a:one", "a:two"], url="https://b.example/x")
     store.endpoints[URL] = lambda _: 500
@@ -258,8 +249,7 @@ def test_filters_that_mean_nothing_are_refused(query: dict[str, Any], field: str
     assert (status, list(body["errors"])) == (422, [field])
 
 
-def test_a_message_with_everything_about_it() -> None:
-    store = Store()
+def test_a_message_with_everything_about_it(store: Store) -> None:
     mapping = made_mapping(store)
     answer = {
         "messages": [{"message": "email:sent", "payload": {}}],
@@ -287,8 +277,7 @@ def test_a_message_with_everything_about_it() -> None:
     assert (notification["level"], notification["occurrences"], notification["reference_token"]) == ("warn", 1, "R1")
 
 
-def test_a_failure_is_shown_with_what_the_endpoint_said() -> None:
-    store = Store()
+def test_a_failure_is_shown_with_what_the_endpoint_said(store: Store) -> None:
     made_mapping(store)
     store.endpoints[URL] = lambda _: Reply(
         status_code=500, body=b"<h1>Boom</h1>", headers={"content-type": "text/html"}
@@ -305,8 +294,7 @@ def test_a_failure_is_shown_with_what_the_endpoint_said() -> None:
 
 
 @pytest.mark.parametrize("form", [True, False])
-def test_a_parked_message_is_attempted_now_or_archived(form: bool) -> None:
-    store = Store()
+def test_a_parked_message_is_attempted_now_or_archived(store: Store, form: bool) -> None:
     made_mapping(store, options={"retries_allowed": False})
     store.endpoints[URL] = lambda _: 500
     incoming = store.push_message("order:new")
@@ -329,9 +317,8 @@ def test_a_parked_message_is_attempted_now_or_archived(form: bool) -> None:
     assert (status, body["error"]) == (422, "Invalid object.")
 
 
-def test_a_message_that_its_service_works_on_is_not_attempted_again_meanwhile() -> None:
+def test_a_message_that_its_service_works_on_is_not_attempted_again_meanwhile(store: Store) -> None:
     # Given a service that fails once and then takes its time, during which a person looks and tries
-    store = Store()
     made_mapping(store)
     store.endpoints[URL] = lambda _: 500
     incoming = store.push_message("order:new")
@@ -367,9 +354,8 @@ def test_a_message_that_its_service_works_on_is_not_attempted_again_meanwhile() 
     assert len(store.asked) == 3
 
 
-def test_a_message_whose_sender_was_lost_can_be_attempted_once_its_service_must_have_answered() -> None:
+def test_a_message_whose_sender_was_lost_can_be_attempted_once_its_service_must_have_answered(store: Store) -> None:
     # Given a message whose request was begun by a worker that is gone
-    store = Store()
     made_mapping(store, options={"retries_allowed": False})
     store.endpoints[URL] = lambda _: 500
     incoming = store.push_message("order:new")
@@ -388,9 +374,8 @@ def test_a_message_whose_sender_was_lost_can_be_attempted_once_its_service_must_
     assert store.call("PUT", f"/messages/{child}", {"attempt_now": True})[0] == 200
 
 
-def test_a_message_archived_while_its_service_works_on_it_says_how_that_ended() -> None:
+def test_a_message_archived_while_its_service_works_on_it_says_how_that_ended(store: Store) -> None:
     # Given a message that is archived during its request, which then succeeds and leads to another message
-    store = Store()
     made_mapping(store)
     archived: list[tuple[int, Any]] = []
 
@@ -418,9 +403,8 @@ def test_a_message_archived_while_its_service_works_on_it_says_how_that_ended() 
     assert [each["message"] for each in shown["children"]] == ["email:sent"]
 
 
-def test_next_attempt_is_left_out_where_there_is_none() -> None:
+def test_next_attempt_is_left_out_where_there_is_none(store: Store) -> None:
     # Given one message that waits for its next attempt, one that waits for a person, and one that is done
-    store = Store()
     made_mapping(store, messages=["a:waits"])
     made_mapping(store, messages=["a:parked"], options={"retries_allowed": False})
     made_mapping(store, messages=["a:done"], url="https://b.example/x")
@@ -439,8 +423,7 @@ def test_next_attempt_is_left_out_where_there_is_none() -> None:
         assert ("next_attempt" in alone) == ("next_attempt" in row)
 
 
-def test_what_is_parked_for_a_deleted_mapping_shows_its_name_and_can_be_archived() -> None:
-    store = Store()
+def test_what_is_parked_for_a_deleted_mapping_shows_its_name_and_can_be_archived(store: Store) -> None:
     mapping = made_mapping(store, name="acme.gone", options={"retries_allowed": False})
     store.endpoints[URL] = lambda _: 500
     incoming = store.push_message("order:new")
@@ -455,9 +438,8 @@ def test_what_is_parked_for_a_deleted_mapping_shows_its_name_and_can_be_archived
     assert store.call("GET", f"/messages/{incoming}")[1]["state"] == "completed"
 
 
-def test_notifications_beyond_the_newest_are_found_by_filter_page_and_date() -> None:
+def test_notifications_beyond_the_newest_are_found_by_filter_page_and_date(store: Store) -> None:
     # Given one error, followed by many other notifications
-    store = Store()
     made_mapping(store)
     said = {"notifications": [{"level": "error", "subject": "Long ago"}]}
     store.endpoints[URL] = lambda _: said
@@ -478,8 +460,7 @@ def test_notifications_beyond_the_newest_are_found_by_filter_page_and_date() -> 
     assert store.call("GET", "/notifications", start_date=then)[1]["pages"] == 16
 
 
-def test_a_scheduled_child_may_be_sent_early_or_never() -> None:
-    store = Store()
+def test_a_scheduled_child_may_be_sent_early_or_never(store: Store) -> None:
     made_mapping(store)
     made_mapping(store, messages=["a:late"], url="https://b.example/x")
     store.endpoints[URL] = lambda _: {"messages": [{"message": "a:late", "payload": {}, "delay": 7200}] * 2}
@@ -493,8 +474,7 @@ def test_a_scheduled_child_may_be_sent_early_or_never() -> None:
     assert len(store.asked_at("https://b.example/x")) == 1
 
 
-def test_messages_that_cannot_be_handled() -> None:
-    store = Store()
+def test_messages_that_cannot_be_handled(store: Store) -> None:
     incoming = store.push_message("order:new")
     assert store.call("PUT", f"/messages/{incoming}", {"attempt_now": True})[0] == 422
     assert store.call("PUT", f"/messages/{incoming}", {})[0] == 422
@@ -503,8 +483,7 @@ def test_messages_that_cannot_be_handled() -> None:
     assert store.call("GET", f"/messages/{incoming}", store=OTHER_STORE, token=store.other_token)[0] == 404
 
 
-def test_available_messages_and_notifications() -> None:
-    store = Store()
+def test_available_messages_and_notifications(store: Store) -> None:
     made_mapping(store, messages=["b:two", "a:one"])
     notes = [
         {"level": "error", "subject": "Bad", "reference_type": "order", "reference_token": "R1"},
@@ -529,8 +508,7 @@ def test_available_messages_and_notifications() -> None:
 # Settings
 
 
-def test_mappings_are_made_shown_changed_and_deleted() -> None:
-    store = Store()
+def test_mappings_are_made_shown_changed_and_deleted(store: Store) -> None:
     created = made_mapping(store)
     (listed,) = store.call("GET", "/mappings.json")[1]
     assert store.call("GET", f"/mappings/{created['id']}")[1] == listed
@@ -543,8 +521,7 @@ def test_mappings_are_made_shown_changed_and_deleted() -> None:
     assert store.call("GET", "/mappings")[1] == []
 
 
-def test_a_mapping_to_where_nothing_may_be_sent_is_refused() -> None:
-    store = Store()
+def test_a_mapping_to_where_nothing_may_be_sent_is_refused(store: Store) -> None:
     store.refusals["http://10.0.0.1/"] = "is not a public address"
     status, body = store.call("POST", "/mappings", {"mapping": {**MAPPING, "url": "http://10.0.0.1/"}})
     assert (status, body["errors"]) == (422, {"url": ["is not a public address"]})
@@ -553,15 +530,13 @@ def test_a_mapping_to_where_nothing_may_be_sent_is_refused() -> None:
     assert status == 422
 
 
-def test_a_required_mapping_stays() -> None:
-    store = Store()
+def test_a_required_mapping_stays(store: Store) -> None:
     created = made_mapping(store, required=True)
     assert store.call("DELETE", f"/mappings/{created['id']}")[0] == 422
     assert store.call("PUT", f"/mappings/{created['id']}", {"mapping": {"enabled": False}})[0] == 422
 
 
-def test_schedulers() -> None:
-    store = Store()
+def test_schedulers(store: Store) -> None:
     status, created = store.call(
         "POST", "/schedulers", {"scheduler": {"count": 1, "interval": "hours", "key": "acme:order:poll"}}
     )
@@ -594,8 +569,7 @@ def test_schedulers() -> None:
         ({"value": "s", "data_type": "password"}, "s", "password"),
     ],
 )
-def test_parameters_are_made_unwrapped(sent: dict[str, Any], value: Any, kind: str) -> None:
-    store = Store()
+def test_parameters_are_made_unwrapped(store: Store, sent: dict[str, Any], value: Any, kind: str) -> None:
     status, created = store.call("POST", "/parameters", {"name": "acme.since", **sent})
     shown = MASK if kind == "password" else value
     assert (status, created["value"], created["data_type"]) == (201, shown, kind)
@@ -626,8 +600,7 @@ def test_parameters_are_made_unwrapped(sent: dict[str, Any], value: Any, kind: s
         ({"name": "a", "value": "9" * 5_000, "data_type": "integer"}, "value"),
     ],
 )
-def test_parameters_that_are_wrong(sent: dict[str, Any], field: str) -> None:
-    store = Store()
+def test_parameters_that_are_wrong(store: Store, sent: dict[str, Any], field: str) -> None:
     status, body = store.call("POST", "/parameters", sent)
     assert (status, list(body["errors"])) == (422, [field])
     # And nothing of it is there
@@ -691,8 +664,7 @@ def tokens(store: Store) -> set[str]:
     return {token_of(each, PROJECT, credentials()) for each in store.ports.settings.mappings(PROJECT)}
 
 
-def test_a_mappings_token_is_never_shown_and_survives_being_sent_back() -> None:
-    store = Store()
+def test_a_mappings_token_is_never_shown_and_survives_being_sent_back(store: Store) -> None:
     _, created = store.call("POST", "/mappings", {"mapping": MAPPING})
     assert created["token"] == MASK
     status, again = store.call("PUT", f"/mappings/{created['id']}", {"mapping": {**created, "name": "acme.other"}})
@@ -710,8 +682,7 @@ def endpoint_says(store: Store, body: Any, status: int = 200) -> None:
     store.sender.script("https://acme.example/endpoint.json", Reply(status_code=status, body=raw))
 
 
-def test_an_integration_describes_itself_and_gets_its_mappings() -> None:
-    store = Store()
+def test_an_integration_describes_itself_and_gets_its_mappings(store: Store) -> None:
     endpoint_says(store, ENDPOINT)
     status, created = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "token": "k" * 32}})
     assert (status, created["state"], created["error_messages"], created["display"]) == (201, "ready", None, "Acme")
@@ -738,8 +709,7 @@ def test_an_integration_describes_itself_and_gets_its_mappings() -> None:
     assert store.call("GET", "/integrations", **catalogue)[1] == []
 
 
-def test_parameters_in_the_query_register_as_the_documentation_shows() -> None:
-    store = Store()
+def test_parameters_in_the_query_register_as_the_documentation_shows(store: Store) -> None:
     endpoint_says(store, ENDPOINT)
     query: dict[str, Any] = {f"integration[{key}]": each for key, each in INTEGRATION.items()}
     status, created = store.call("POST", "/integrations", **query)
@@ -771,8 +741,7 @@ TYPED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("form", [False, True])
-def test_what_a_sign_up_sets_is_of_the_type_that_the_endpoint_declares(form: bool) -> None:
-    store = Store()
+def test_what_a_sign_up_sets_is_of_the_type_that_the_endpoint_declares(store: Store, form: bool) -> None:
     endpoint_says(store, TYPED)
     created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     # Given a value that was previously set as a string
@@ -798,8 +767,7 @@ def test_what_a_sign_up_sets_is_of_the_type_that_the_endpoint_declares(form: boo
     assert {each["name"]: each["data_type"] for each in store.call("GET", "/parameters")[1]}["acme.batch"] == "integer"
 
 
-def test_a_sign_up_with_a_value_of_another_type_changes_nothing() -> None:
-    store = Store()
+def test_a_sign_up_with_a_value_of_another_type_changes_nothing(store: Store) -> None:
     endpoint_says(store, TYPED)
     created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     status, body = store.call(
@@ -812,8 +780,7 @@ def test_a_sign_up_with_a_value_of_another_type_changes_nothing() -> None:
     assert store.call("GET", "/parameters")[1] == []
 
 
-def test_enabling_and_disabling_all_mappings_leaves_required_ones_enabled() -> None:
-    store = Store()
+def test_enabling_and_disabling_all_mappings_leaves_required_ones_enabled(store: Store) -> None:
     endpoint_says(store, ENDPOINT)
     created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     for action, expected in (("enable", [True, True]), ("disable", [False, True])):
@@ -840,8 +807,7 @@ def test_a_broken_endpoint_stays_pending_with_its_errors_and_is_mended_by_asking
     assert len(store.call("GET", "/mappings")[1]) == 2
 
 
-def test_asking_again_moves_the_mappings_and_keeps_what_their_owner_set() -> None:
-    store = Store()
+def test_asking_again_moves_the_mappings_and_keeps_what_their_owner_set(store: Store) -> None:
     endpoint_says(store, ENDPOINT)
     created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     imports = next(each for each in store.call("GET", "/mappings")[1] if each["name"] == "acme.import")
@@ -858,8 +824,7 @@ def test_asking_again_moves_the_mappings_and_keeps_what_their_owner_set() -> Non
     )
 
 
-def test_an_integration_goes_with_its_mappings() -> None:
-    store = Store()
+def test_an_integration_goes_with_its_mappings(store: Store) -> None:
     endpoint_says(store, ENDPOINT)
     created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
     other = made_mapping(store)
@@ -868,9 +833,8 @@ def test_an_integration_goes_with_its_mappings() -> None:
     assert store.call("GET", f"/integrations/{created['id']}")[0] == 404
 
 
-def test_the_schedulers_of_an_integration_stop_with_it() -> None:
+def test_the_schedulers_of_an_integration_stop_with_it(store: Store) -> None:
     # Given two integrations whose services want the same message each hour, and a scheduler of the owner's own
-    store = Store()
     other = "https://other.example"
     endpoint_says(store, ENDPOINT)
     store.sender.script(f"{other}/endpoint.json", Reply(status_code=200, body=json.dumps(ENDPOINT).encode()))
@@ -895,8 +859,7 @@ def test_integrations_that_are_wrong(changes: dict[str, str], field: str) -> Non
     assert (status, list(body["errors"])) == (422, [field])
 
 
-def test_integrations_are_named_once_and_may_be_refused_by_the_guard() -> None:
-    store = Store()
+def test_integrations_are_named_once_and_may_be_refused_by_the_guard(store: Store) -> None:
     endpoint_says(store, ENDPOINT)
     store.call("POST", "/integrations", {"integration": INTEGRATION})
     status, body = store.call("POST", "/integrations", {"integration": INTEGRATION})
@@ -941,7 +904,6 @@ def written(store: Store, method: str, path: str, body: str | None = None) -> st
         ("name=a&value=[1.10]&data_type=list", '"value":[1.10],"data_type":"list"'),
     ],
 )
-def test_numbers_in_parameters_are_shown_as_they_were_written(sent: str, shown: str) -> None:
-    store = Store()
+def test_numbers_in_parameters_are_shown_as_they_were_written(store: Store, sent: str, shown: str) -> None:
     for method, body in (("POST", sent), ("GET", None)):
         assert shown in written(store, method, "/parameters", body).replace(" ", "")

@@ -7,9 +7,8 @@ from tests.hub.api.hub_store import Store
 MAPPING = {"name": "acme.import", "url": "https://acme.example/import", "token": "t" * 32, "messages": ["order:new"]}
 
 
-def test_mappings_say_how_their_services_are_doing_in_the_list_and_each_alone() -> None:
+def test_mappings_say_how_their_services_are_doing_in_the_list_and_each_alone(store: Store) -> None:
     # Given a service that is well, one that fails, and one that is disabled
-    store = Store()
     urls = {name: f"https://{name}.example/in" for name in ("well", "down", "off")}
     ids = {}
     for name, url in urls.items():

@@ -110,39 +110,6 @@ def check_35_attempts_are_listed_with_filters(stage: Stage) -> None:
     refused(404, stage.svix.message_attempt.get, app.id, second.id, "atmpt_000000000000000000000000000")
 
 
-def check_36_attempted_messages_and_destinations_say_how_it_stands(stage: Stage) -> None:
-    app = stage.app()
-    failing, _ = stage.endpoint(app, Answer(status=500))
-    fine, _ = stage.endpoint(app)
-    gone, gone_inbox = stage.endpoint(app, Answer(status=500))
-    message = stage.post(app)
-    sending = stage.attempted(app, failing, message, SENDING)
-    assert sending.status_text == "sending"
-    assert sending.next_attempt > message.timestamp
-    done = stage.attempted(app, fine, message, SUCCESS)
-    assert (done.status_text, done.next_attempt, done.event_type) == ("success", None, message.event_type)
-    gone_inbox.wait()
-    stage.attempted(app, gone, message, SENDING)
-    stage.svix.endpoint.delete(app.id, gone.id)
-
-    def all_told() -> dict[str, object] | None:
-        listed = stage.svix.message_attempt.list_attempted_destinations(app.id, message.id)
-        found = {each.id: each for each in listed.data}
-        assert listed.done
-        return found if len(found) == 3 else None
-
-    destinations = until(all_told, "three destinations, a deleted one among them")
-    shown = {key: (int(each.status), each.next_attempt is not None) for key, each in destinations.items()}  # type: ignore[attr-defined]
-    assert shown[failing.id] == (FAIL, True)
-    assert shown[fine.id] == (SUCCESS, False)
-    assert shown[gone.id][0] == FAIL
-    assert list(destinations) == sorted(destinations)
-    by_status = stage.svix.message_attempt.list_attempted_messages
-    for endpoint, status, found in ((failing, SENDING, 1), (failing, FAIL, 0), (failing, SUCCESS, 0), (fine, 0, 1)):
-        of = options("MessageAttemptListAttemptedMessagesOptions", status=status)
-        assert len(by_status(app.id, endpoint.id, of).data) == found, (endpoint.id, status)
-
-
 def check_37_a_resend_is_one_manual_attempt(stage: Stage) -> None:
     app, name = stage.app(), stage.event_type()
     resend = stage.svix.message_attempt.resend

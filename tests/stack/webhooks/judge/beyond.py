@@ -209,39 +209,6 @@ def check_52_replay_missing_delivers_what_was_never_sent(stage: Stage) -> None:
         first_inbox.of(message.id, 2)
 
 
-def check_52_messages_are_polled(stage: Stage) -> None:
-    app = stage.app()
-    path = f"/app/{app.id}/poller/poll_sink"
-    first = stage.raw("GET", path)
-    assert first.status == 200, first.content
-    assert (first.json["data"], first.json["done"]) == ([], True)
-    posted_at = datetime.now(UTC)
-    posted = [stage.post(app, payload={"n": number}).id for number in range(3)]
-    came: list[str] = []
-    iterator = first.json["iterator"]
-
-    def all_came() -> dict[str, Any] | None:
-        nonlocal iterator
-        page: dict[str, Any] = stage.raw("GET", f"{path}?limit=2&iterator={iterator}").json
-        assert len(page["data"]) <= 2
-        iterator = page["iterator"]
-        came.extend(each["id"] for each in page["data"])
-        return page if len(set(came)) >= 3 and page["done"] else None
-
-    assert until(all_came, lambda: f"three messages to be polled: {came}")["done"] is True
-    # One that a busy hub stored late is listed again at a later place: nothing is passed over (docs/webhooks.md).
-    assert set(came) == set(posted), f"{came} of {posted}"
-    # A consumer's place is kept for it, and may be moved.
-    consumer = f"{path}/consumer/one"
-    place = stage.raw("GET", consumer).json["iterator"]
-    assert stage.raw("GET", f"{consumer}?iterator={place}").json["data"] == []
-    moved = stage.raw("POST", f"{consumer}/seek", {"after": (posted_at - timedelta(seconds=5)).isoformat()})
-    assert isinstance(moved.json["iterator"], str)
-    again = [each["id"] for each in stage.raw("GET", consumer).json["data"]]
-    assert set(again) == set(posted), f"{again} of {posted}"
-    assert [each["id"] for each in stage.raw("GET", consumer).json["data"]] == again, "until it is acknowledged"
-
-
 @today
 def check_55_a_transformation_changes_what_is_signed_and_sent(stage: Stage) -> None:
     from svix.models import EndpointTransformationPatch  # noqa: PLC0415

@@ -20,35 +20,6 @@ def portal_token(stage: Stage, app: Any) -> str:
     return str(stage.svix.authentication.app_portal_access(app.id, AppPortalAccessIn()).token)
 
 
-def check_68_consent_is_asked_later_works_once_and_stays_on(stage: Stage) -> None:
-    app = stage.app()
-    token = portal_token(stage, app)
-    inbox = stage.receiver.inbox(Answer(status=405), Answer())
-    asked = {"mode": "binary", "consent": True, "callback": True}
-    path = f"/app/{app.id}/endpoint"
-    created = stage.raw("POST", path, {"url": inbox.url, "cloudEvents": asked}, token=token)
-    assert (created.status, created.json["cloudEvents"]["consented"]) == (201, False)
-    one = f"{path}/{created.json['id']}"
-    callback = inbox.one().headers["webhook-request-callback"].partition("/api/v1")[2]
-    for body in ({"cloudEvents": None}, {"cloudEvents": {"mode": "binary"}}):
-        assert stage.raw("PATCH", one, body, token=token).status == 422
-    assert stage.raw("PUT", one, {"url": inbox.url}, token=token).status == 422
-    # Of eight who use the callback at once, one consents
-    statuses: list[int] = []
-    users = [
-        threading.Thread(target=lambda: statuses.append(stage.raw("POST", callback, token="").status)) for _ in range(8)
-    ]
-    for each in users:
-        each.start()
-    for each in users:
-        each.join()
-    assert sorted(statuses) == [200] + [404] * 7, statuses
-    assert stage.raw("GET", callback, token="").status == 404
-    assert stage.raw("GET", one).json["cloudEvents"]["consented"] is True
-    message = stage.post(app)
-    until(lambda: [each for each in inbox.came if each.headers.get("webhook-id") == message.id], "the message")
-
-
 def stack_questions_of_one_portal_delay_no_other_project(stage: Stage) -> None:
     app = stage.app()
     token = portal_token(stage, app)
