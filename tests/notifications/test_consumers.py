@@ -19,13 +19,6 @@ from pushhub.notifications.wire.tokens import Claims, Tokens
 TOPIC = Topic(project=PROJECT, name="orders")
 
 
-@pytest.fixture
-def world() -> NotificationWorld:
-    world = NotificationWorld()
-    world.rule()
-    return world
-
-
 def test_an_expired_token_is_refused_but_an_open_connection_stays(world: NotificationWorld) -> None:
     token = world.token(minutes=1)
     world.connect("a", token)

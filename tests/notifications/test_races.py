@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.base.errors import Unavailable
@@ -11,13 +10,6 @@ from pushhub.notifications.model.topic import Reservation, Topic
 from pushhub.notifications.ports import Connection, WakeUp
 
 TOPIC = Topic(project=PROJECT, name="orders")
-
-
-@pytest.fixture
-def world() -> NotificationWorld:
-    world = NotificationWorld()
-    world.rule()
-    return world
 
 
 def test_what_was_sent_to_a_consumer_that_left_before_it_was_recorded_comes_again(world: NotificationWorld) -> None:

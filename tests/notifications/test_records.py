@@ -17,13 +17,6 @@ from pushhub.notifications.wire.errors import SubscriberUnknown
 TOPIC = Topic(project=PROJECT, name="orders")
 
 
-@pytest.fixture
-def world() -> NotificationWorld:
-    world = NotificationWorld()
-    world.rule()
-    return world
-
-
 def of_kind(world: NotificationWorld, kind: str) -> list[DeliveryRecord]:
     return [each for each in recorded(world) if each.kind == kind]
 

@@ -22,13 +22,6 @@ from pushhub.notifications.store._items import encode_backlog
 TOPIC = Topic(project=PROJECT, name="orders")
 
 
-@pytest.fixture
-def world() -> NotificationWorld:
-    world = NotificationWorld()
-    world.rule()
-    return world
-
-
 def test_nothing_from_before_the_first_connection_everything_after_it(world: NotificationWorld) -> None:
     # Given a notification that nobody was there for
     world.publish(1)

@@ -23,11 +23,6 @@ OPS, SHOP = "https://ops.example/hook", "https://shop.example/in"
 RATE = {"name": "Failing", "measure": "failure_rate", "threshold": 50, "minutes": 15, "url": OPS}
 
 
-@pytest.fixture
-def hub() -> Hub:
-    return Hub()
-
-
 def create(hub: Hub, **changes: Any) -> dict[str, Any]:
     answer = hub.call("POST", "/alerts", {"alert": {**RATE, **changes}})
     assert answer.status == 201, answer

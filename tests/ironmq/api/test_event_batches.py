@@ -28,9 +28,8 @@ def post(hub: Hub, body: str, headers: dict[str, str]) -> tuple[int, list[str]]:
     return answer.status, answer.body.get("ids", [])
 
 
-def test_a_batch_is_a_message_for_each_event_and_comes_once() -> None:
+def test_a_batch_is_a_message_for_each_event_and_comes_once(hub: Hub) -> None:
     # Given a queue, and a batch
-    hub = Hub()
     one, two = event(hub, "1"), event(hub, "2")
     # When it is posted twice, as its sender got no answer, and an event of it once more in each other mode
     status, ids = post(hub, f"[ {one} ,{two}]", BATCH)
@@ -48,8 +47,7 @@ def test_a_batch_is_a_message_for_each_event_and_comes_once() -> None:
 
 
 @pytest.mark.parametrize("days", [-91, 1])
-def test_an_event_without_a_credible_time_is_always_new(days: int) -> None:
-    hub = Hub()
+def test_an_event_without_a_credible_time_is_always_new(hub: Hub, days: int) -> None:
     untimed = event(hub, "1", timed=False)
     at = iso_time(hub.world.clock.now() + days * 86_400_000)
     strange = f'{{"id":"1","source":"/shop","type":"t","time":"{at}"}}'
@@ -65,8 +63,7 @@ def test_what_is_no_batch_is_refused(body: str) -> None:
     assert post(Hub(), body, BATCH) == (400, [])
 
 
-def test_a_queue_that_names_a_sender_takes_no_batch_of_others() -> None:
-    hub = Hub()
+def test_a_queue_that_names_a_sender_takes_no_batch_of_others(hub: Hub) -> None:
     hub.make("q", webhook={"type": "github", "secret": "s"})
     assert post(hub, f"[{event(hub, '1')}]", BATCH)[0] == 400
     assert hub.reserve("q", n=10) == []

@@ -26,9 +26,8 @@ def create_queue(hub: Hub, kind: str = "multicast", **more: Any) -> None:
     assert hub.call("PUT", QUEUE, {"queue": {"type": kind, "push": push}}).status == 200
 
 
-def test_a_delivery_counts_once_wherever_it_waits() -> None:
+def test_a_delivery_counts_once_wherever_it_waits(hub: Hub) -> None:
     # Given one that failed, and is paused before its next attempt, when another message comes
-    hub = Hub()
     create_queue(hub)
     hub.world.sender.script(SHOP, 503)
     post(hub, "one")
@@ -46,16 +45,14 @@ def test_a_delivery_counts_once_wherever_it_waits() -> None:
     assert health(hub) == (0, {"shop": ("delivering", 0), "crm": ("delivering", 0)})
 
 
-def test_a_subscriber_whose_token_server_is_down_is_told_of() -> None:
-    hub = Hub()
+def test_a_subscriber_whose_token_server_is_down_is_told_of(hub: Hub) -> None:
     create_queue(hub, oauth=OAUTH)
     hub.world.sender.script(OAUTH["token_url"], Reply(status_code=500))
     post(hub, "one")
     assert health(hub) == (1, {"shop": ("token_server_down", 1), "crm": ("delivering", 0)})
 
 
-def test_what_a_unicast_queue_owes_is_counted_for_the_queue() -> None:
-    hub = Hub()
+def test_what_a_unicast_queue_owes_is_counted_for_the_queue(hub: Hub) -> None:
     create_queue(hub, "unicast")
     for each in (SHOP, CRM):
         hub.world.sender.script(each, 503)

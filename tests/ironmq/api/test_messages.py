@@ -711,9 +711,8 @@ def test_reservations_that_end_while_their_messages_are_deleted_are_left_out(hub
 
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_taking_for_good_loses_nothing_when_a_deletion_fails(fault: Fault, at: int) -> None:
+def test_taking_for_good_loses_nothing_when_a_deletion_fails(hub: Hub, fault: Fault, at: int) -> None:
     # Given a store in which one deletion fails
-    hub = Hub()
     hub.post("q", "a", "b", "c")
     struck = hub.struck(FaultPlan(fault, at=at, of="pull.delete"), "pull")
     # When all are taken for good
@@ -766,10 +765,9 @@ def test_deletions_that_take_too_long_stop_and_what_is_left_goes_back(hub: Hub) 
 
 
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
-def test_what_was_reserved_before_a_call_failed_is_answered(fault: Fault) -> None:
+def test_what_was_reserved_before_a_call_failed_is_answered(hub: Hub, fault: Fault) -> None:
     # Given a queue whose first message is a dead letter, so that a reservation looks twice, and a second look that
     # fails
-    hub = Hub()
     hub.make("q", dead_letter={"queue_name": "dead", "max_reservations": 1})
     hub.post("q", "dead", "b", "c")
     hub.reserve("q", timeout=1)

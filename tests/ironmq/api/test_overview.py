@@ -10,9 +10,8 @@ from pushhub.ironmq.finding import overview
 SHOP = "https://shop.example/in"
 
 
-def test_every_queue_is_counted_also_the_last_of_many_and_an_error_queue() -> None:
+def test_every_queue_is_counted_also_the_last_of_many_and_an_error_queue(hub: Hub) -> None:
     # Given 150 queues, of which the last has an error queue whose name comes last, and what it gave up and retries
-    hub = Hub()
     for number in range(150):
         hub.call("PUT", f"/queues/q{number:03}", {"queue": {}})
     push = {"subscribers": [{"name": "shop", "url": SHOP}], "retries": 1, "error_queue": "zz-errors"}
@@ -37,8 +36,7 @@ def test_every_queue_is_counted_also_the_last_of_many_and_an_error_queue() -> No
     }
 
 
-def test_a_look_that_takes_long_says_where_it_continues(monkeypatch: pytest.MonkeyPatch) -> None:
-    hub = Hub()
+def test_a_look_that_takes_long_says_where_it_continues(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overview, "LOOKS_MS", 0)
     monkeypatch.setattr(overview, "ROUND", 8)
     for number in range(10):
@@ -50,9 +48,8 @@ def test_a_look_that_takes_long_says_where_it_continues(monkeypatch: pytest.Monk
     assert hub.call("GET", "/overview?previous=a%2Fb").status == 400
 
 
-def test_a_list_of_queues_says_what_waits_in_each_and_how_its_subscribers_are_doing_as_one() -> None:
+def test_a_list_of_queues_says_what_waits_in_each_and_how_its_subscribers_are_doing_as_one(hub: Hub) -> None:
     # Given a pull queue, a queue all of whose subscribers are well, and one of whose two one fails and one is paused
-    hub = Hub()
     hub.call("PUT", "/queues/a-pull", {"queue": {}})
     hub.call("POST", "/queues/a-pull/messages", {"messages": [{"body": "a"}, {"body": "b"}]})
     well = {"subscribers": [{"name": "shop", "url": "https://well.example/in"}]}

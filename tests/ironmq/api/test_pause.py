@@ -167,9 +167,8 @@ def test_what_cannot_be_paused_is_refused(how: str, body: dict[str, Any], status
     assert hub.call("POST", f"/queues/either/{how}", {"subscriber": "shop"}).status == 400
 
 
-def test_what_waits_for_very_many_paused_subscribers_is_counted() -> None:
+def test_what_waits_for_very_many_paused_subscribers_is_counted(hub: Hub) -> None:
     # Given a queue with as many paused subscribers as it may have
-    hub = Hub()
     named = [{"name": f"s{number}", "url": f"{SHOP}/{number}"} for number in range(1_000)]
     push = {"subscribers": named, "retries": 0}
     assert hub.call("PUT", QUEUE, {"queue": {"type": "multicast", "push": push}}).status == 200

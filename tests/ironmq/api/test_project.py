@@ -13,8 +13,7 @@ from pushhub.engine.model.activity import HOUR_MS, Activity
 from pushhub.engine.records.report import TABLES
 
 
-def test_the_last_day_is_told_hour_by_hour_with_the_hours_in_which_nothing_happened() -> None:
-    hub = Hub()
+def test_the_last_day_is_told_hour_by_hour_with_the_hours_in_which_nothing_happened(hub: Hub) -> None:
     now = hub.world.clock.now()
     this = now - now % HOUR_MS
     # Given activity in this hour, of three hours ago, of the day before, and of another project
@@ -36,8 +35,7 @@ def test_the_last_day_is_told_hour_by_hour_with_the_hours_in_which_nothing_happe
     assert [each["accepted"] for each in hub.call("GET", "/activity?hours=1").body["hours"]] == [1]
 
 
-def test_how_long_attempts_took_is_told_of_each_hour_and_of_all_together() -> None:
-    hub = Hub()
+def test_how_long_attempts_took_is_told_of_each_hour_and_of_all_together(hub: Hub) -> None:
     this = hub.world.clock.now() // HOUR_MS * HOUR_MS
     # Given 99 attempts of at most 10 ms in one hour, and one of some 5 s in the next
     for hour, took in ((this - HOUR_MS, {4: 99}), (this, {40: 1})):
@@ -54,8 +52,7 @@ def test_no_more_than_a_week_is_told(hours: str) -> None:
     assert "hours" in answer.msg
 
 
-def test_no_other_project_may_look() -> None:
-    hub = Hub()
+def test_no_other_project_may_look(hub: Hub) -> None:
     assert hub.send("GET", f"/3/projects/{PROJECT}/activity", token=hub.other_token).status == 401
 
 
@@ -66,9 +63,8 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def test_a_project_is_told_its_own_part_of_the_report_and_nothing_of_others() -> None:
+def test_a_project_is_told_its_own_part_of_the_report_and_nothing_of_others(hub: Hub) -> None:
     # Given a report of two projects
-    hub = Hub()
     reports = hub.world.ports.reports
     reports.tables["verdicts"] = [
         {"project": each, "owed": len(each), "conserved": True} for each in (OTHER_PROJECT, PROJECT)
@@ -91,8 +87,7 @@ def test_a_project_is_told_its_own_part_of_the_report_and_nothing_of_others() ->
     assert hub.send("GET", f"/3/projects/{PROJECT}/report", token=hub.other_token).status == 401
 
 
-def test_a_long_table_says_that_there_is_more() -> None:
-    hub = Hub()
+def test_a_long_table_says_that_there_is_more(hub: Hub) -> None:
     hub.world.ports.reports.tables["queues"] = ROWS + [{"project": "p", "queue": str(number)} for number in range(1997)]
     assert hub.call("GET", "/report/queues").body == {
         "rows": [{"queue": "orders", "messages": 3}],
@@ -100,15 +95,13 @@ def test_a_long_table_says_that_there_is_more() -> None:
     }
 
 
-def test_tables_that_tell_of_everybody_are_not_to_be_had() -> None:
-    hub = Hub()
+def test_tables_that_tell_of_everybody_are_not_to_be_had(hub: Hub) -> None:
     hub.world.ports.reports.tables["overall"] = [{"project": PROJECT, "messages": 1}]
     for table in ("overall", "verdicts", "slowest", "..", "latest"):
         assert hub.call("GET", f"/report/{table}").status == 404
 
 
-def test_without_a_report_that_is_said() -> None:
-    hub = Hub()
+def test_without_a_report_that_is_said(hub: Hub) -> None:
     hub.world.ports.reports.report = None
     for path in ("/report", "/report/queues"):
         assert hub.call("GET", path).status == 404
@@ -125,9 +118,8 @@ def outage(queue: str, subscriber_id: str, project: str = PROJECT) -> dict[str, 
     }
 
 
-def test_a_subscribers_outages_are_told_of_it_alone() -> None:
+def test_a_subscribers_outages_are_told_of_it_alone(hub: Hub) -> None:
     # Given a subscriber that was registered twice under its name, another queue's, and another project's
-    hub = Hub()
     rows = [outage("orders", "s1"), outage("orders", "s2"), outage("bills", "s1"), outage("orders", "s1", "p2")]
     hub.world.ports.reports.tables["outages"] = rows
     # Then its name finds both, its id the one
@@ -139,8 +131,7 @@ def test_a_subscribers_outages_are_told_of_it_alone() -> None:
     assert all("project" not in each for each in by_name["outages"])
 
 
-def test_what_is_not_known_of_outages_is_said() -> None:
-    hub = Hub()
+def test_what_is_not_known_of_outages_is_said(hub: Hub) -> None:
     hub.world.ports.reports.tables["outages"] = [outage("orders", "s1")]
     [said] = hub.call("GET", "/outages?queue=orders&subscriber=nobody").body["said"]
     assert "no attempt to it" in said

@@ -30,9 +30,8 @@ def posted(hub: Hub, headers: dict[str, str], query: str = "") -> int:
 
 
 @pytest.mark.parametrize("kind", ["pull", "multicast"])
-def test_only_what_the_named_sender_signed_is_taken(kind: str) -> None:
+def test_only_what_the_named_sender_signed_is_taken(hub: Hub, kind: str) -> None:
     # Given a queue of either kind that names its sender
-    hub = Hub()
     if kind == "pull":
         hub.make("q", webhook=GITHUB)
     else:
@@ -58,8 +57,7 @@ def test_only_what_the_named_sender_signed_is_taken(kind: str) -> None:
     assert hub.post("q", "x")
 
 
-def test_a_signature_over_the_url_covers_its_query() -> None:
-    hub = Hub()
+def test_a_signature_over_the_url_covers_its_query(hub: Hub) -> None:
     hub.make("q", webhook={"type": "hubspot", "secret": "hubspot-secret"})
     at, query = str(hub.world.clock.now()), f"?oauth={hub.token}&a=b%20c"
     content = f"POST{BASE_URL}{PATH}{query}".encode() + BODY + at.encode()
@@ -69,8 +67,7 @@ def test_a_signature_over_the_url_covers_its_query() -> None:
     assert posted(hub, headers, f"?oauth={hub.token}&a=c") == 400
 
 
-def test_the_secret_is_sealed_kept_and_replaced() -> None:
-    hub = Hub()
+def test_the_secret_is_sealed_kept_and_replaced(hub: Hub) -> None:
     assert hub.make("q", webhook=GITHUB)["webhook"] == {"type": "github"}
     stored = hub.world.config.queue(PROJECT, "q", fresh=True)
     assert stored is not None
@@ -101,7 +98,6 @@ def test_what_could_not_verify_anything_is_refused(webhook: object) -> None:
 
 
 @pytest.mark.parametrize("kind", [each for each in SENDERS if each != GENERIC])
-def test_each_kind_may_be_named(kind: str) -> None:
-    hub = Hub()
+def test_each_kind_may_be_named(hub: Hub, kind: str) -> None:
     hub.make("q", webhook={"type": kind, "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"})
     assert posted(hub, {}) == 400

@@ -12,11 +12,6 @@ COLLECTOR = "https://otel.example/v1/traces"
 SECRET = "Bearer s3cret"
 
 
-@pytest.fixture
-def hub() -> Hub:
-    return Hub()
-
-
 def put(hub: Hub, **settings: Any) -> Any:
     return hub.call("PUT", "/traces", {"traces": {"url": COLLECTOR, **settings}})
 

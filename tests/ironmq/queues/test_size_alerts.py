@@ -83,9 +83,8 @@ def alerted(hub: Hub, name: str = "told") -> list[dict[str, Any]]:
     return [json.loads(each["body"]) for each in hub.reserve(name, n=100, delete=True)]
 
 
-def test_a_growing_queue_tells_of_it_once() -> None:
+def test_a_growing_queue_tells_of_it_once(hub: Hub) -> None:
     # Given an alert at three messages
-    hub = Hub()
     queue = hub.make("q", alerts=[{"type": "fixed", "trigger": 3, "queue": "told"}])
     hub.post("q", "1", "2")
     assert alerted(hub) == []
@@ -141,8 +140,7 @@ def test_a_long_line_is_counted_only_as_far_as_it_matters(
     assert all(each <= max(triggers) + abs(after - before) + 1 for each in counted)
 
 
-def test_a_shrinking_queue_tells_of_it_however_messages_leave() -> None:
-    hub = Hub()
+def test_a_shrinking_queue_tells_of_it_however_messages_leave(hub: Hub) -> None:
     hub.make("q", alerts=[{"type": "progressive", "trigger": 1, "direction": "desc", "queue": "told"}])
     ids = hub.post("q", *"abcdef")
     hub.call("DELETE", f"/queues/q/messages/{ids[5]}")
@@ -151,8 +149,7 @@ def test_a_shrinking_queue_tells_of_it_however_messages_leave() -> None:
     assert [each["queue_size"] for each in alerted(hub)] == [5, 3, 2]
 
 
-def test_a_snoozed_alert_keeps_quiet_and_wakes_up() -> None:
-    hub = Hub()
+def test_a_snoozed_alert_keeps_quiet_and_wakes_up(hub: Hub) -> None:
     hub.make("q", alerts=[{"type": "progressive", "trigger": 1, "queue": "told", "snooze": 60}])
     hub.post("q", "1")
     hub.post("q", "2")
@@ -168,16 +165,14 @@ def test_a_snoozed_alert_keeps_quiet_and_wakes_up() -> None:
     assert alerted(hub) == []
 
 
-def test_alerts_about_each_other_end() -> None:
-    hub = Hub()
+def test_alerts_about_each_other_end(hub: Hub) -> None:
     for name, target in (("a", "b"), ("b", "a")):
         hub.make(name, alerts=[{"type": "progressive", "trigger": 1, "queue": target}])
     hub.post("a", "x")
     assert (hub.info("a")["size"], hub.info("b")["size"]) == (1, 1)
 
 
-def test_alerts_can_be_pushed() -> None:
-    hub = Hub()
+def test_alerts_can_be_pushed(hub: Hub) -> None:
     hub.make_push("told", "https://a.example/in")
     hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told"}])
     hub.post("q", "x")
@@ -189,9 +184,8 @@ def test_alerts_can_be_pushed() -> None:
     "call", ["pull.size", "config.update_queue", "pull.put", "alert_levels.levels", "alert_levels.save"]
 )
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
-def test_a_failing_alert_does_not_fail_the_post(call: str, fault: Fault) -> None:
+def test_a_failing_alert_does_not_fail_the_post(hub: Hub, call: str, fault: Fault) -> None:
     # Given a post that crosses a trigger, and a failure while posting the alert
-    hub = Hub()
     hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told", "snooze": 5}])
     plan = FaultPlan(fault, of=call, at=2 if call == "pull.put" else 1)
     ingest = hub.world.ports.build(plan, only=("config", "pull", "alert_levels")).part(Ironmq).post
@@ -365,9 +359,8 @@ def test_one_after_the_other_each_crossing_is_told(one: Alert, size: int, change
     assert len(together.fired) == together.crossings(one)
 
 
-def test_a_size_that_is_reached_again_after_messages_expired_is_told_again() -> None:
+def test_a_size_that_is_reached_again_after_messages_expired_is_told_again(hub: Hub) -> None:
     # Given an alert at two that has told
-    hub = Hub()
     hub.make("q", alerts=[{"type": "fixed", "trigger": 2, "queue": "told"}], message_expiration=60)
     hub.post("q", "1", "2")
     assert len(alerted(hub)) == 1
@@ -380,9 +373,8 @@ def test_a_size_that_is_reached_again_after_messages_expired_is_told_again() -> 
 
 
 @pytest.mark.parametrize("again", ["cleared", "made"])
-def test_what_alerts_know_begins_anew_with_the_messages(again: str) -> None:
+def test_what_alerts_know_begins_anew_with_the_messages(hub: Hub, again: str) -> None:
     # Given a queue that is past its alert
-    hub = Hub()
     alerts = [{"type": "fixed", "trigger": 2, "queue": "told"}]
     hub.make("q", alerts=alerts)
     hub.post("q", "1", "2", "3")
@@ -397,8 +389,7 @@ def test_what_alerts_know_begins_anew_with_the_messages(again: str) -> None:
     assert [each["queue_size"] for each in alerted(hub)] == [2]
 
 
-def test_an_alert_that_is_made_for_a_queue_beyond_it_waits_until_that_is_crossed() -> None:
-    hub = Hub()
+def test_an_alert_that_is_made_for_a_queue_beyond_it_waits_until_that_is_crossed(hub: Hub) -> None:
     hub.make("q")
     ids = hub.post("q", "1", "2", "3")
     hub.make("q", alerts=[{"type": "fixed", "trigger": 2, "queue": "told"}])
@@ -409,9 +400,8 @@ def test_an_alert_that_is_made_for_a_queue_beyond_it_waits_until_that_is_crossed
     assert [each["queue_size"] for each in alerted(hub)] == [2]
 
 
-def test_an_alert_is_told_although_the_look_after_it_fails() -> None:
+def test_an_alert_is_told_although_the_look_after_it_fails(hub: Hub) -> None:
     # Given a post that crosses a trigger, and a second look at what was reached that fails
-    hub = Hub()
     hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told"}])
     plan = FaultPlan(Fault.FAILS, of="alert_levels.levels", at=2)
     hub.struck(plan, "alert_levels").post("q", "1")
@@ -420,8 +410,7 @@ def test_an_alert_is_told_although_the_look_after_it_fails() -> None:
     assert len(alerted(hub)) == 1
 
 
-def test_an_alert_that_cannot_be_looked_after_does_not_fail_its_making() -> None:
-    hub = Hub()
+def test_an_alert_that_cannot_be_looked_after_does_not_fail_its_making(hub: Hub) -> None:
     plan = FaultPlan(Fault.FAILS, of="alert_levels.save")
     created = hub.struck(plan, "alert_levels").make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told"}])
     assert plan.struck
