@@ -611,29 +611,35 @@ class DynamoDB:
 
     def batch_get_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
         """BatchGetItem; some keys may be left unprocessed."""
-        ((name, asked),) = RequestItems.items()
-        _valid_batch(asked["Keys"], MOST_READ, "BatchGetItem")
-        table = self.tables[name]
-        valid(all(_has_keys(each, table.schema) for each in asked["Keys"]), "BatchGetItem")
-        seen = self._seen(table, asked)
-        rest = [each for each in asked["Keys"] if self._undone()]
-        found: list[Item | None] = []
+        for asked in RequestItems.values():
+            _valid_batch(asked["Keys"], MOST_READ, "BatchGetItem")
+        valid(sum(len(asked["Keys"]) for asked in RequestItems.values()) <= MOST_READ, "BatchGetItem")
+        responses: dict[str, list[Item]] = {}
+        undone: dict[str, Any] = {}
         size = 0
-        for each in asked["Keys"]:
-            if each in rest:
-                continue
-            try:
-                item = seen.get(each, asked)
-            except ClientError:
-                rest.append(each)
-                continue
-            size += item_bytes(item) if item else 0
-            if size > MOST_ANSWER_BYTES:
-                rest.append(each)
-            else:
-                found.append(item)
-        answer: dict[str, Any] = {"Responses": {name: [each for each in found if each is not None]}}
-        return answer | ({"UnprocessedKeys": {name: {**asked, "Keys": rest}}} if rest else {})
+        for name, asked in RequestItems.items():
+            table = self.tables[name]
+            valid(all(_has_keys(each, table.schema) for each in asked["Keys"]), "BatchGetItem")
+            seen = self._seen(table, asked)
+            rest = [each for each in asked["Keys"] if self._undone()]
+            found: list[Item | None] = []
+            for each in asked["Keys"]:
+                if each in rest:
+                    continue
+                try:
+                    item = seen.get(each, asked)
+                except ClientError:
+                    rest.append(each)
+                    continue
+                size += item_bytes(item) if item else 0
+                if size > MOST_ANSWER_BYTES:
+                    rest.append(each)
+                else:
+                    found.append(item)
+            responses[name] = [each for each in found if each is not None]
+            if rest:
+                undone[name] = {**asked, "Keys": rest}
+        return {"Responses": responses} | ({"UnprocessedKeys": undone} if undone else {})
 
     def batch_write_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
         """BatchWriteItem; some requests may be left unprocessed."""

@@ -100,6 +100,40 @@ def test_a_batch_read_that_stays_undone_is_unavailable(bench: Bench) -> None:
         bench.table.get_many(items(20))
 
 
+def leaves(*tables: str) -> Answer:
+    """The service reads none of the keys of some tables, and leaves those."""
+
+    def answer(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        wanted = parameters["RequestItems"]
+        found = real(RequestItems={name: each for name, each in wanted.items() if name not in tables})
+        return {**found, "UnprocessedKeys": {name: wanted[name] for name in tables}}
+
+    return answer
+
+
+def test_an_item_of_another_table_is_read_beside_many(bench: Bench) -> None:
+    # Given 130 items, one of another table, and a service that first leaves the other one
+    bench.table.put_many(items(130))
+    other = items(1)[0] | {"name": text("x")}
+    bench.client.put_item(TableName=aws.MESSAGES_TABLE, Item=other)
+    bench.client.next("batch_get_item", leaves(aws.MESSAGES_TABLE))
+    # When all are read, then all are found, in a round more than calls are needed for so many
+    beside, found = bench.table.get_many_beside(aws.MESSAGES_TABLE, items(1)[0], items(130))
+    assert beside == other
+    assert sorted(each["sk"]["S"] for each in found) == [each["sk"]["S"] for each in items(130)]
+    assert bench.client.count("batch_get_item") == 3
+    # And one that is not there is none
+    assert bench.table.get_many_beside(aws.MESSAGES_TABLE, items(2)[1], items(1)) == (None, items(1))
+
+
+@pytest.mark.parametrize("left", [aws.MESSAGES_TABLE, aws.CONFIG_TABLE])
+def test_one_of_two_tables_that_stays_unread_is_unavailable(bench: Bench, left: str) -> None:
+    for _ in range(5):
+        bench.client.next("batch_get_item", leaves(left))
+    with pytest.raises(Unavailable, match="BatchGetItem"):
+        bench.table.get_many_beside(aws.MESSAGES_TABLE, items(1)[0], items(2))
+
+
 def test_every_batch_read_is_consistent(bench: Bench) -> None:
     bench.table.get_many(items(101))
     reads = [call["RequestItems"][aws.CONFIG_TABLE] for _, call in bench.client.calls]

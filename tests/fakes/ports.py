@@ -14,6 +14,7 @@ from tests.fakes.catalogue import FakeCatalogue
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
 from tests.fakes.credentials import FakeVault
+from tests.fakes.deliveries_and_notes import FakeDeliveriesAndNotes
 from tests.fakes.descendants import FakeDescendants
 from tests.fakes.faults import Crash, FaultPlan, faulty
 from tests.fakes.hub import FakeHubLog, FakeHubSettings
@@ -266,6 +267,11 @@ class FakePorts:
     def ends_of(self, protocol: str) -> FakeEndNotes:
         """Ends of certificates of a protocol's subscribers."""
         return self.end_notes_of.setdefault(protocol, FakeEndNotes())
+
+    @property
+    def deliveries_and_notes(self) -> FakeDeliveriesAndNotes:
+        """Both; what strikes one of them strikes this."""
+        return FakeDeliveriesAndNotes(self.messages, self.config)
 
     @property
     def endpoints(self) -> FakeWebhooksSettings:

@@ -206,6 +206,13 @@ def test_an_item_that_is_read_too_often_in_a_second_is_left_unprocessed_by_a_bat
     assert service.batch_get_item(RequestItems=asked) == {"Responses": {"t": [key]}}
 
 
+def test_a_batch_reads_of_several_tables(clock: FakeClock) -> None:
+    service = DynamoDB([Schema("t"), Schema("u")], now_ms=clock.now)
+    service.put_item(TableName="u", Item=KEY)
+    asked = {name: {"Keys": [KEY], "ConsistentRead": True} for name in ("t", "u")}
+    assert service.batch_get_item(RequestItems=asked) == {"Responses": {"t": [], "u": [KEY]}}
+
+
 def test_a_transaction_repeated_with_its_token_is_made_once(clock: FakeClock) -> None:
     service = DynamoDB([Schema("t")], now_ms=clock.now)
     update = {

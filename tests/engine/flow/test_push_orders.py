@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from tests.contract.samples import message
 from tests.fakes import Crash, FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
+from tests.fakes.config_store import FakeConfigStore
+from tests.fakes.deliveries_and_notes import FakeDeliveriesAndNotes
 from tests.fakes.ports import InlineExecutor
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.attempts.job import LONGEST_ATTEMPT_MS, MayAsk
+from pushhub.engine.flow.delivery_reads import DeliveryReads
 from pushhub.engine.flow.forwarding import (
     FRESH_AFTER_MS,
     FRESH_AFTER_RECEIVES,
@@ -38,6 +41,7 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.received import Received
 from pushhub.engine.model.run import REFILL_AFTER_MS
 from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.projects.copies import Changes
 
 Outcome = Following | Exception | list[Following]
 LOOKS = 5_000
@@ -93,7 +97,7 @@ class Bench:
             else None
         )
         self.push = Push(
-            messages=faulty(self, "messages", self.plan),  # type: ignore[arg-type]
+            reads=self._reads(),
             deliver=self,  # type: ignore[arg-type]
             queues=NextQueues(
                 retry=self.ports["retry"], poll=self.ports["poll"], errors=self.ports["errors"], slow_lane=slow_lane
@@ -106,6 +110,12 @@ class Bench:
             executor=InlineExecutor(),
             longest_ms=self.longest_ms,
         )
+
+    def _reads(self) -> DeliveryReads:
+        messages: Any = faulty(self, "messages", self.plan)
+        config = FakeConfigStore()
+        both = FakeDeliveriesAndNotes(messages, config)
+        return DeliveryReads(messages=messages, both=both, changes=Changes(config, FakeClock()))
 
     def deliveries(self, keys: Sequence[DeliveryKey], *, consistent: bool = True) -> dict[DeliveryKey, Delivery]:
         """As the store of deliveries; a read that is not consistent shows :attr:`before`, if there is one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -226,21 +226,36 @@ class Table:
         """
         found: list[Item] = []
         for start in range(0, len(keys), _READS_PER_CALL):
-            rest: list[Item] = list(keys[start : start + _READS_PER_CALL])
-            for round_number in range(1, ROUNDS + 1):
-                with aws_call("dynamodb:BatchGetItem"):
-                    answer = self._client.batch_get_item(
-                        RequestItems={self._name: {"Keys": rest, "ConsistentRead": consistent}}
-                    )
-                found += answer["Responses"].get(self._name, [])
-                undone: Any = answer.get("UnprocessedKeys", {})
-                rest = undone.get(self._name, {}).get("Keys", [])
-                if not rest:
-                    break
-                if round_number == ROUNDS:
-                    raise Unavailable("dynamodb:BatchGetItem", "UnprocessedKeys")
-                pause(self._clock, round_number)
+            part = keys[start : start + _READS_PER_CALL]
+            found += self._read_together({self._name: part}, consistent=consistent)[self._name]
         return found
+
+    def get_many_beside(self, table: str, key: Item, keys: Sequence[Item]) -> tuple[Item | None, list[Item]]:
+        """An item of another table, or None, and items of this one, all read consistently, that one in the first call.
+        Keys must be distinct; missing items are left out.
+        """
+        together = _READS_PER_CALL - 1
+        found = self._read_together({table: [key], self._name: keys[:together]}, consistent=True)
+        return next(iter(found[table]), None), found[self._name] + self.get_many(keys[together:])
+
+    def _read_together(self, keys: Mapping[str, Sequence[Item]], *, consistent: bool) -> dict[str, list[Item]]:
+        """Items of several tables, by table, as many as fit into one call."""
+        found: dict[str, list[Item]] = {name: [] for name in keys}
+        rest: dict[str, Any] = {name: [*several] for name, several in keys.items()}
+        for round_number in range(1, ROUNDS + 1):
+            with aws_call("dynamodb:BatchGetItem"):
+                answer = self._client.batch_get_item(
+                    RequestItems={name: {"Keys": each, "ConsistentRead": consistent} for name, each in rest.items()}
+                )
+            for name, items in answer["Responses"].items():
+                found[name] += items
+            undone: Any = answer.get("UnprocessedKeys", {})
+            rest = {name: each["Keys"] for name, each in undone.items()}
+            if not rest:
+                return found
+            if round_number < ROUNDS:
+                pause(self._clock, round_number)
+        raise Unavailable("dynamodb:BatchGetItem", "UnprocessedKeys")
 
     def insert_many(self, items: Sequence[Item]) -> list[bool]:
         """Write up to :data:`WRITES_PER_CALL` items that do not exist yet, in one call.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pushhub.engine.attempts.deliver import Deliver
     from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.ends import EndNote, EndNotes
-    from pushhub.engine.flow.ports import QueueLevel
+    from pushhub.engine.flow.ports import DeliveriesAndNotes, QueueLevel
     from pushhub.engine.flow.push import Push
     from pushhub.engine.flow.queue_levels import LookAtQueues
     from pushhub.engine.flow.slow_lane import SlowLane
@@ -260,6 +260,12 @@ class AwsEnginePorts:
             lambda: self.schedule,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="insert"),
         )
+
+    @cached_property
+    def deliveries_and_notes(self) -> DeliveriesAndNotes:
+        from pushhub.engine.store.dynamodb_deliveries_and_notes import DynamoDBDeliveriesAndNotes
+
+        return DynamoDBDeliveriesAndNotes(*self.table(MESSAGES_TABLE), self.settings[CONFIG_TABLE])
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -606,6 +612,7 @@ class Engine:
         given.
         """
         from pushhub.engine.attempts.job import LONGEST_ATTEMPT_MS
+        from pushhub.engine.flow.delivery_reads import DeliveryReads
         from pushhub.engine.flow.forwarding import NextQueues
         from pushhub.engine.flow.leases import Leases
         from pushhub.engine.flow.push import Push
@@ -613,7 +620,7 @@ class Engine:
 
         ports = self.ports
         return Push(
-            messages=ports.messages,
+            reads=DeliveryReads(messages=ports.messages, both=ports.deliveries_and_notes, changes=self.changes),
             deliver=self._deliver(),
             queues=NextQueues(
                 retry=retries or ports.retry_queue,

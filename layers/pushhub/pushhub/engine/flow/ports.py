@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
+    from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.work import WorkOrder
-
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,17 @@ class QueueLevel:
 
     messages: int
     in_flight: int
+
+
+class DeliveriesAndNotes(Protocol):
+    """What is read before attempts."""
+
+    def deliveries_and_notes(
+        self, keys: Sequence[DeliveryKey]
+    ) -> tuple[dict[DeliveryKey, Delivery], Mapping[int, int]]:
+        """Stored deliveries (:meth:`pushhub.engine.ports.Deliveries.deliveries`), read consistently, and the notes of
+        changes (:meth:`pushhub.engine.projects.ports.ChangeNoteStore.noted_changes`), in one call.
+        """
 
 
 class Backlogs(Protocol):

@@ -70,18 +70,19 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.attempts.deliver import Deliver
+    from pushhub.engine.flow.delivery_reads import DeliveryReads
     from pushhub.engine.flow.forwarding import NextQueues
     from pushhub.engine.flow.leases import Leases
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.keys import Addressee, DeliveryKey
     from pushhub.engine.model.received import Received
-    from pushhub.engine.ports import Deliveries, WorkQueue
+    from pushhub.engine.ports import WorkQueue
 
 
 class Push(Component):
     """Works on batches of orders."""
 
-    messages: Deliveries
+    reads: DeliveryReads
     deliver: Deliver
     queues: NextQueues  # Where orders go on to.
     leases: Leases  # At subscribers with limits, and slow ones.
@@ -272,20 +273,20 @@ class Hands:
     def _read(self, keys: Sequence[DeliveryKey]) -> States:
         """Read deliveries; one by one if the items of some cannot be read."""
         try:
-            return States(self._push.messages.deliveries(keys), {})
+            return States(self._push.reads.read(keys), {})
         except Unreadable:
             found: dict[DeliveryKey, Delivery] = {}
             damaged: dict[DeliveryKey, Unreadable] = {}
             for key in keys:
                 try:
-                    found |= self._push.messages.deliveries([key])
+                    found |= self._push.reads.read([key])
                 except Unreadable as error:
                     damaged[key] = error
             return States(found, damaged)
 
     def _glance(self, todo: Glance) -> Mapping[DeliveryKey, Delivery]:
         with suppress(Unavailable):
-            return self._push.messages.deliveries(todo.keys, consistent=False)
+            return self._push.reads.glance(todo.keys)
         return {}
 
     def _slow_list(self, *, orders: int = 0, new: Sequence[Addressee] = ()) -> Mapping[Addressee, int]:

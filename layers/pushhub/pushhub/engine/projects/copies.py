@@ -50,6 +50,7 @@ PROJECT = ""
 _CAPACITY = 5_000
 
 V = TypeVar("V")
+W = TypeVar("W")
 
 
 def slot_of(project_id: str, queue: str) -> int:
@@ -108,6 +109,21 @@ class Changes:
             if not is_own and not self._is_fresh(notes, since):
                 notes = self._read()
         return notes.until.get(slot_of(project_id, queue), 0) > self._clock.now()
+
+    def suffice(self, since: int) -> bool:
+        """Whether the notes that were read last are good for what was accepted at a time, epoch milliseconds."""
+        return self._notes is not None and self._is_fresh(self._notes, since)
+
+    def read_beside(self, read: Callable[[], tuple[W, Mapping[int, int]]]) -> W:
+        """Take the notes from a read of something else.
+
+        Args:
+            read: Reads that, and the notes.
+        """
+        read_at = self._clock.now()
+        found, until = read()
+        self._notes = _Notes(until, read_at)
+        return found
 
     def _is_fresh(self, notes: _Notes, since: int) -> bool:
         return notes.read_at > since and 0 <= self._clock.now() - notes.read_at < NOTES_MS

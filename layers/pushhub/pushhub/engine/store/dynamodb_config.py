@@ -17,6 +17,7 @@ from pushhub.cloud.unreadable import decodes, readable
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.quota import Mark
 from pushhub.engine.ports import PROJECT_MS
+from pushhub.engine.store._change_notes import NOTES, decode_notes
 from pushhub.engine.store._project_items import (
     decode_project,
     decode_span_export,
@@ -49,7 +50,6 @@ SPANS = "SPANS"
 
 _CACHE_ENTRIES = 2_000
 _QUEUE = "QUEUE#"
-_NOTES: Item = {"pk": text("CHANGES"), "sk": text("NOTES")}
 _TOKEN = "TOKEN#"  # noqa: S105 (a key's prefix)
 
 
@@ -332,15 +332,14 @@ class DynamoDBConfigStore:
 
     def note_change(self, slot: int, until: int) -> None:
         self._table.update(
-            _NOTES,
+            NOTES,
             UpdateExpression="SET #slot = :until",
             ExpressionAttributeNames={"#slot": f"s{slot}"},
             ExpressionAttributeValues={":until": number(until)},
         )
 
     def noted_changes(self) -> dict[int, int]:
-        item = self._table.get(_NOTES) or {}
-        return {int(name[1:]): int(value["N"]) for name, value in item.items() if name not in _NOTES}
+        return decode_notes(self._table.get(NOTES))
 
     def _add(self, key: Item, attribute: str, count: int) -> Item:
         return self._table.update(
