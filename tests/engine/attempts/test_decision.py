@@ -175,6 +175,7 @@ def test_after_an_attempt_the_schedule_brings_a_long_wait_back() -> None:
     ("wait_ms", "attempts", "late_ms"),
     [
         (EARLY_MS + 1, 1, 15_000),
+        (2_900, 1, 15_000),  # a queue whose retries wait for the 3 s that are the least
         (EARLY_MS, 1, 0),  # clocks differ
         (EARLY_MS + 1, 0, 0),  # a message that was posted with a delay
     ],

@@ -419,11 +419,11 @@ def test_where_a_delivery_waits_depends_on_whom_it_asks_next() -> None:
 
 def test_what_is_not_due_is_looked_at_when_it_is_and_told_to_those_who_watch() -> None:
     bench, message = Bench(), a_message()
-    stored = waiting(message, due_at=START + 5_000)
-    assert bench.run(message, stored) == Following(Follow.LATER, START + 5_000)
+    stored = waiting(message, due_at=START + 2_000)
+    assert bench.run(message, stored) == Following(Follow.LATER, START + 2_000)
     assert bench.endings == [("q", message, stored)]
-    polled = waiting(message, due_at=START + 5_000, update_url="https://a.example/status")
-    assert Bench().run(message, polled) == Following(Follow.POLL, START + 5_000)
+    polled = waiting(message, due_at=START + 2_000, update_url="https://a.example/status")
+    assert Bench().run(message, polled) == Following(Follow.POLL, START + 2_000)
 
 
 @pytest.mark.parametrize(
