@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from glue_jobs.delivery_report.page.wording import as_html, shortened, visible
+from glue_jobs.delivery_report.page.wording import as_html, called, shortened, visible
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,17 @@ def test_a_name_is_no_markup() -> None:
     assert as_html('<b>&"') == "<bdi>&lt;b&gt;&amp;&quot;</bdi>"
     # A truncated name can be read in full, and the quotes of its title are escaped
     assert as_html('"' * 70, 9) == f'<bdi title="{"&quot;" * 70}">{"&quot;" * 4}…{"&quot;" * 4}</bdi>'
+
+
+@pytest.mark.parametrize(
+    ("name", "subscriber_id", "said"),
+    [
+        ("shop", "67f4ec6a79cb", "shop"),
+        (None, "67f4ec6a79cb", "67f4ec6a79cb"),
+        (None, "*", "any"),
+        (None, "line", "whoever pulls"),
+        ("line", "67f4ec6a79cb", "line"),
+    ],
+)
+def test_who_has_no_name_is_called_what_a_reader_understands(name: str | None, subscriber_id: str, said: str) -> None:
+    assert called(name, subscriber_id) == said

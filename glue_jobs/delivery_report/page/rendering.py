@@ -18,7 +18,7 @@ from ..proof.conservation import STANDINGS
 from ..proof.findings import UNCOUNTED
 from . import charts
 from .results import Results
-from .wording import as_duration, as_html
+from .wording import as_duration, as_html, called
 
 _logger = logging.getLogger(__name__)
 
@@ -646,8 +646,7 @@ def _who(row: Row) -> str:
 
 
 def _called(row: Row) -> str:
-    """A subscriber's name, or its id when it has none."""
-    return str(row.get("subscriber") or ("any" if row["subscriber_id"] == "*" else row["subscriber_id"]))
+    return called(row.get("subscriber"), str(row["subscriber_id"]))
 
 
 def _s(number: int) -> str:

@@ -11,6 +11,14 @@ _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories that break lines, turn the direction of writing, or cannot be seen."""
 
+_WITHOUT_NAME: Final = {"*": "any", "line": "whoever pulls"}
+"""What subscribers are called whom nobody has named: any one of a queue's, and the consumers of a pull queue."""
+
+
+def called(subscriber: str | None, subscriber_id: str) -> str:
+    """What a subscriber is called: its name, or its id when it has none."""
+    return subscriber or _WITHOUT_NAME.get(subscriber_id, subscriber_id)
+
 
 def visible(text: str) -> str:
     """The text with everything that cannot be seen, breaks a line or turns the direction of writing made visible as

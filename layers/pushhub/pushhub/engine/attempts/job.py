@@ -24,8 +24,8 @@ LONGEST_ATTEMPT_MS = 190_000
 """Maximum duration of an attempt and its follow-up: an endpoint of the hub protocol has three minutes to answer."""
 
 EARLY_MS = 2_000
-"""An order that comes so much before its delivery is due is not the one that will be on time: more than two clocks of AWS
-differ by, and less than the shortest retry waits in any protocol (3 s), or two orders would go on together.
+"""An order that comes so much before its delivery is due is not the one that will be on time. That is more than two
+clocks of AWS differ by, and less than the shortest wait for a retry (3 s): two orders would go on together.
 """
 
 
