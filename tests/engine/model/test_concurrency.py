@@ -149,7 +149,7 @@ def test_orders_hold_up_others_when_their_subscriber_is_slow_or_keeps_them_waiti
     assert known.holds_up(ONE, 602 + SLOW_MS)
 
 
-@pytest.mark.parametrize(("took_ms", "gives_way"), [(concurrency.HOLD_MS, False), (concurrency.HOLD_MS + 1, True)])
+@pytest.mark.parametrize(("took_ms", "gives_way"), [(concurrency.BRISK_MS, False), (concurrency.BRISK_MS + 1, True)])
 def test_orders_stay_behind_a_late_attempt_while_others_at_their_subscriber_end_soon(
     took_ms: int, gives_way: bool
 ) -> None:
@@ -158,7 +158,7 @@ def test_orders_stay_behind_a_late_attempt_while_others_at_their_subscriber_end_
     known.begin(ONE, 0)
     known.end(ONE, 0, 1)
     known.begin(ONE, 1)
-    late = 2 * concurrency.HOLD_MS
+    late = 2 * concurrency.BRISK_MS
     known.begin(ONE, late - took_ms)
     # When another one ends, soon or not, and the next ones begin
     known.end(ONE, late - took_ms, late)

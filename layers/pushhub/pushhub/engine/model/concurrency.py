@@ -52,7 +52,12 @@ SLOW_MS = 5_000
 
 HOLD_MS = 500
 """How long orders wait in a run for an attempt at their subscriber to end before they make room for others, unless
-another one has ended meanwhile that took no longer.
+another one has ended meanwhile that took at most :data:`BRISK_MS`.
+"""
+
+BRISK_MS = 2_000
+"""How long an attempt may take that shows that its subscriber keeps nobody waiting: in an environment that has just
+started, those at a prompt one take a second or more, beside each other.
 """
 
 ASIDE_S = 15
@@ -252,7 +257,7 @@ class ConcurrencyLimits:
             limit.tried = limit.tried if answered else 0
         elif answered is not None:
             limit.allowed, limit.slow_until = min(MOST, limit.allowed + 1), 0
-            if now - begun <= HOLD_MS:
+            if now - begun <= BRISK_MS:
                 limit.brisk_at = now
 
     def _longest(self, now: int) -> int:
