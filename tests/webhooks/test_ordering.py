@@ -23,9 +23,7 @@ def sent(world: WebhooksWorld, url: str = URL) -> list[str]:
     return [each.headers["webhook-id"] for each in world.sender.requests if each.url == url]
 
 
-def test_messages_of_a_key_are_numbered_and_the_others_are_not() -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
+def test_messages_of_a_key_are_numbered_and_the_others_are_not(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app, URL)
     ids = [post(world, app, "customer:7") for _ in range(3)]
     alone = post(world, app, None)
@@ -58,9 +56,7 @@ def test_a_key_that_is_stuck_at_an_endpoint_holds_up_neither_other_keys_nor_othe
     assert sent(world) == [stuck[0], *free, stuck[0], stuck[0], stuck[1], stuck[2]]
 
 
-def test_an_endpoint_that_did_not_choose_a_message_does_not_wait_for_it() -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
+def test_an_endpoint_that_did_not_choose_a_message_does_not_wait_for_it(world: WebhooksWorld, app: str) -> None:
     for name in ("a", "b"):
         world.ask("POST", "/event-type", {"name": name, "description": ""})
     world.make_endpoint(app, URL, eventTypes=["a"])
@@ -72,9 +68,7 @@ def test_an_endpoint_that_did_not_choose_a_message_does_not_wait_for_it() -> Non
     assert [each.headers["webhook-sequence"] for each in world.sender.requests if each.url == URL] == ["1", "3"]
 
 
-def test_a_post_that_is_repeated_keeps_its_place() -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
+def test_a_post_that_is_repeated_keeps_its_place(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app, URL)
     body = {"eventType": "a", "payload": {}, "orderingKey": "k"}
     for key in ("1", "1", "2", "1"):
@@ -93,9 +87,7 @@ def test_clients_that_do_not_know_the_field_give_it_with_the_parameters_of_the_t
 
 
 @pytest.mark.parametrize("key", ["", "a b", "ü", "x" * 257, 7, ["k"]])
-def test_a_key_that_no_header_could_carry_is_refused(key: object) -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
+def test_a_key_that_no_header_could_carry_is_refused(world: WebhooksWorld, app: str, key: object) -> None:
     answer = world.call("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}, "orderingKey": key})
     assert answer.status == 422
     assert answer.body["detail"][0]["loc"] == ["body", "orderingKey"]

@@ -245,9 +245,8 @@ def _set_all(world: WebhooksWorld, app: str, url: str, reach: Reach) -> list[End
     return [world.ports.endpoints.put_endpoint(replace(there, fields=fields, reach=reach), there)]
 
 
-def test_hosts_that_the_operator_opened_to_a_project_are_not_open_to_its_portals() -> None:
+def test_hosts_that_the_operator_opened_to_a_project_are_not_open_to_its_portals(world: WebhooksWorld) -> None:
     # Given a project with a host of its own, and endpoints there that the project and a portal made
-    world = WebhooksWorld()
     world.config.put_project(replace(_project(world), allowed_targets=("10.0.0.5",)))
     app = world.make_app()
     token = str(world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"])
@@ -316,10 +315,8 @@ def test_a_portal_sees_that_a_tenants_endpoint_is_there_and_no_more(url: str) ->
     assert api.call(ROUTES["webhooks.patch_endpoint"], {"description": "x"}, names=names, token=token).status == 200
 
 
-def test_a_portals_change_that_loses_a_race_does_not_take_the_tenants_endpoint() -> None:
+def test_a_portals_change_that_loses_a_race_does_not_take_the_tenants_endpoint(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint that the tenant aims at a queue while a portal's change is on its way
-    world = WebhooksWorld()
-    app = world.make_app()
     token = str(world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"])
     endpoint = world.make_endpoint(app)
     path, store = f"/app/{app}/endpoint/{endpoint}", world.ports.endpoints
@@ -366,9 +363,8 @@ def test_a_portal_chooses_no_event_type_whose_flag_it_lacks(name: str, path: tup
 
 
 @pytest.mark.parametrize("flags", [[], ["other"], ["beta"]])
-def test_all_event_types_of_a_portal_are_those_that_it_may_see(flags: list[str]) -> None:
+def test_all_event_types_of_a_portal_are_those_that_it_may_see(world: WebhooksWorld, flags: list[str]) -> None:
     # Given event types with and without a flag, and endpoints for all types that a portal and the tenant made
-    world = WebhooksWorld()
     for name, of_type in (("open", {}), ("hidden", {"featureFlags": ["beta"]})):
         world.ask("POST", "/event-type", {"name": name, "description": "x", **of_type})
     app = world.make_app()

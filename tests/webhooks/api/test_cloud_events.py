@@ -23,11 +23,6 @@ BINARY, STRUCTURED = {"mode": "binary"}, {"mode": "structured"}
 ORIGIN = "hub.example"
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def agreeing(origin: str = ORIGIN, rate: str | None = "*", status: int = 200) -> Reply:
     rates = {} if rate is None else {"webhook-allowed-rate": rate}
     return Reply(status_code=status, headers={"webhook-allowed-origin": origin, **rates})
@@ -41,8 +36,7 @@ def sent(world: WebhooksWorld, app: str, **fields: Any) -> PushRequest:
     return world.sender.requests[-1]
 
 
-def test_a_binary_event_is_the_payload_with_attributes_in_headers(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_binary_event_is_the_payload_with_attributes_in_headers(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, cloudEvents=BINARY)
     text = '{"eventType":"invoice.paid","payload":{"b": 1.0, "a":"\\u00fc"}}'
     request = sent(world, app, text=text)
@@ -83,8 +77,7 @@ def test_a_structured_event_holds_the_very_text_of_the_payload_and_is_signed_as_
     assert verified(key, request.headers, request.body)
 
 
-def test_a_retry_is_the_same_event(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_retry_is_the_same_event(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app, cloudEvents=STRUCTURED)
     world.sender.script(URL, 500, 200)
     sent(world, app)
@@ -93,16 +86,14 @@ def test_a_retry_is_the_same_event(world: WebhooksWorld) -> None:
     assert first.body == second.body
 
 
-def test_an_endpoints_own_headers_add_attributes_and_replace_none(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_endpoints_own_headers_add_attributes_and_replace_none(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app, cloudEvents=BINARY, headers={"ce-tenant": "acme", "CE-Type": "forged"})
     request = sent(world, app)
     assert request.headers["ce-tenant"] == "acme"
     assert [value for name, value in request.headers.items() if name.lower() == "ce-type"] == ["invoice.paid"]
 
 
-def test_it_is_shown_changed_and_taken_away(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_it_is_shown_changed_and_taken_away(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, cloudEvents=BINARY)
     path = f"/app/{app}/endpoint/{endpoint}"
     assert world.ask("GET", path)["cloudEvents"] == {"mode": "binary", "consent": False}
@@ -116,8 +107,7 @@ def test_it_is_shown_changed_and_taken_away(world: WebhooksWorld) -> None:
     "given",
     ["binary", 1, [], {}, {"mode": None}, {"mode": "batched"}, {"mode": ["binary"]}, {"mode": "binary", "consent": 1}],
 )
-def test_anything_else_is_refused(world: WebhooksWorld, given: object) -> None:
-    app = world.make_app()
+def test_anything_else_is_refused(world: WebhooksWorld, app: str, given: object) -> None:
     answer = world.call("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": given})
     assert answer.status == 422
     assert answer.body["detail"][0]["loc"][:2] == ["body", "cloudEvents"]
@@ -426,9 +416,8 @@ def test_a_portal_does_not_switch_consent_off(
         assert world.ask(method, path, body).get("cloudEvents", {}).get("consent", False) is False
 
 
-def test_where_consent_is_demanded_a_portal_sets_no_url_without_it(world: WebhooksWorld) -> None:
+def test_where_consent_is_demanded_a_portal_sets_no_url_without_it(world: WebhooksWorld, app: str) -> None:
     # Given an application that demands consent, with an endpoint from before, and a portal's token
-    app = world.make_app()
     token = str(world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"])
     asking = {"mode": "binary", "consent": True}
     old = world.call("POST", f"/app/{app}/endpoint", {"url": "https://old.example/in"}, token=token).body["id"]
@@ -461,9 +450,8 @@ def test_where_consent_is_demanded_a_portal_sets_no_url_without_it(world: Webhoo
     assert "portalConsent" not in world.ask("PUT", f"/app/{app}", {"name": "x"})
 
 
-def test_many_questions_of_one_portal_delay_neither_requests_nor_other_projects(world: WebhooksWorld) -> None:
+def test_many_questions_of_one_portal_delay_neither_requests_nor_other_projects(world: WebhooksWorld, app: str) -> None:
     # Given forty endpoints that one portal registers, which do not answer
-    app = world.make_app()
     token = str(world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"])
     for number in range(40):
         url = f"https://{number}.example/in"
@@ -481,8 +469,7 @@ def test_many_questions_of_one_portal_delay_neither_requests_nor_other_projects(
     assert len(orders) == 40
 
 
-def test_a_project_asks_ten_questions_a_second(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_project_asks_ten_questions_a_second(world: WebhooksWorld, app: str) -> None:
     for number in range(40):
         url = f"https://{number}.example/in"
         world.sender.script(url, agreeing(), 200)
@@ -495,9 +482,8 @@ def test_a_project_asks_ten_questions_a_second(world: WebhooksWorld) -> None:
     assert len({each.url for each in world.sender.requests}) == 40
 
 
-def test_a_change_that_meets_consent_switched_on_is_refused_not_left_unasked(world: WebhooksWorld) -> None:
+def test_a_change_that_meets_consent_switched_on_is_refused_not_left_unasked(world: WebhooksWorld, app: str) -> None:
     # Given a change of the URL while somebody else switches consent on
-    app = world.make_app()
     endpoint = world.make_endpoint(app, URL)
     path, store = f"/app/{app}/endpoint/{endpoint}", world.ports.endpoints
     put = store.put_endpoint
@@ -542,14 +528,12 @@ def test_nobody_else_can_consent(world: WebhooksWorld) -> None:
 
 
 @pytest.mark.parametrize("given", [{"consent": False, "callback": True}, {"consent": True, "callback": "yes"}])
-def test_who_is_not_asked_cannot_consent_later(world: WebhooksWorld, given: dict[str, object]) -> None:
-    app = world.make_app()
+def test_who_is_not_asked_cannot_consent_later(world: WebhooksWorld, app: str, given: dict[str, object]) -> None:
     body = {"url": URL, "cloudEvents": {"mode": "binary", **given}}
     assert world.call("POST", f"/app/{app}/endpoint", body).body["detail"][0]["loc"][2] == "callback"
 
 
-def test_only_an_http_endpoint_is_asked(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_only_an_http_endpoint_is_asked(world: WebhooksWorld, app: str) -> None:
     given = {"url": "ironmq:///next", "cloudEvents": ASKED}
     assert world.call("POST", f"/app/{app}/endpoint", given).status == 422
     assert world.call("POST", f"/app/{app}/endpoint", {**given, "cloudEvents": BINARY}).status == 201

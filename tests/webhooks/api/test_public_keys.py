@@ -10,7 +10,6 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from tests.engine.world import PROJECT
@@ -18,11 +17,6 @@ from tests.fakes.verifier import new_asymmetric, verified
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.ports import PushRequest
-
-
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
 
 
 def raw(text: str) -> bytes:
@@ -90,8 +84,7 @@ def test_a_receiver_verifies_with_what_it_fetches_also_during_a_rotation(world: 
     assert [each["whpk"] for each in fetched(world, shown["publicKeysUrl"])] == [second_public]
 
 
-def test_symmetric_keys_are_never_in_it(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_symmetric_keys_are_never_in_it(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app)
     shown = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/secret")
     assert "publicKeysUrl" not in shown

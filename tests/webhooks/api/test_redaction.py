@@ -21,11 +21,6 @@ PAYLOAD = {"user": {"email": "a@b.example", "name": "n"}}
 SHOWN = {"user": {"email": WITHHELD, "name": "n"}}
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def delivered(
     world: WebhooksWorld, answer: bytes = b'{"session": {"token": "s3cret"}}', **fields: Any
 ) -> tuple[str, str, str]:

@@ -9,11 +9,6 @@ import pytest
 from tests.webhooks.world import WebhooksWorld
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def test_an_application_is_created_with_an_id_and_its_defaults(world: WebhooksWorld) -> None:
     answer = world.call("POST", "/app", {"name": "Acme"})
     assert answer.status == 201

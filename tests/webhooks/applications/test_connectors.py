@@ -14,11 +14,6 @@ CODE = "function handler(webhook) { return webhook }"
 SMALL = {"name": "Chat", "transformation": CODE}
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def create(world: WebhooksWorld, **fields: Any) -> dict[str, Any]:
     """A new connector, a second later than the one before."""
     world.clock.advance(seconds=1)
@@ -139,9 +134,8 @@ def test_a_uid_is_taken_once(world: WebhooksWorld) -> None:
     assert (answer.status, answer.body["code"]) == (409, "conflict")
 
 
-def test_a_portal_sees_what_its_flags_show_and_changes_nothing(world: WebhooksWorld) -> None:
+def test_a_portal_sees_what_its_flags_show_and_changes_nothing(world: WebhooksWorld, app: str) -> None:
     # Given connectors for all and for some, and portals with and without the flag
-    app = world.make_app()
     everybody, some = create(world, name="all"), create(world, name="some", featureFlags=["beta"])
 
     def portal(**asked: Any) -> str:

@@ -10,11 +10,6 @@ from tests.webhooks.world import WebhooksWorld
 SCHEMA = {"1": {"type": "object", "properties": {"a": {"type": ["string", "null"]}}, "required": ["a"]}}
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def test_an_event_type_is_made_once_archived_and_revived(world: WebhooksWorld) -> None:
     # Given an event type
     body = {"name": "user.created", "description": "x", "schemas": SCHEMA, "featureFlag": "beta", "groupName": "users"}

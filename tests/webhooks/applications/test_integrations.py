@@ -10,11 +10,6 @@ from tests.webhooks.world import WebhooksWorld
 YEAR_S = 365 * 86_400
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def integration(world: WebhooksWorld, app: str, **asked: Any) -> str:
     """The id of a new one."""
     return str(world.ask("POST", f"/app/{app}/integration", {"name": "Order desk", **asked})["id"])
@@ -76,8 +71,7 @@ def test_a_key_opens_its_application_until_it_is_rotated(world: WebhooksWorld) -
     assert (status(world, f"/app/{app}", key), status(world, f"/app/{app}", newer)) == (401, 200)
 
 
-def test_portals_end_without_the_keys_of_integrations(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_portals_end_without_the_keys_of_integrations(world: WebhooksWorld, app: str) -> None:
     key = rotated(world, app, integration(world, app))
     portal = world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"]
     world.ask("POST", f"/auth/app/{app}/expire-all", {})
@@ -85,8 +79,7 @@ def test_portals_end_without_the_keys_of_integrations(world: WebhooksWorld) -> N
 
 
 @pytest.mark.parametrize("gone", ["integration", "application"])
-def test_a_key_ends_with_what_it_is_of(world: WebhooksWorld, gone: str) -> None:
-    app = world.make_app()
+def test_a_key_ends_with_what_it_is_of(world: WebhooksWorld, app: str, gone: str) -> None:
     created = integration(world, app)
     key = rotated(world, app, created)
     assert status(world, "/event-type", key) == 200
@@ -105,8 +98,7 @@ def test_a_key_to_a_source_ends_with_the_source(world: WebhooksWorld) -> None:
     assert status(world, "/event-type", key) == 401
 
 
-def test_a_key_sees_the_event_types_of_its_feature_flags(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_key_sees_the_event_types_of_its_feature_flags(world: WebhooksWorld, app: str) -> None:
     world.ask("POST", "/event-type", {"name": "secret.made", "description": "", "featureFlags": ["beta"]})
     created = integration(world, app)
     key = rotated(world, app, created)
@@ -131,8 +123,7 @@ def test_a_key_sees_the_event_types_of_its_feature_flags(world: WebhooksWorld) -
         ({"name": "x", "featureFlags": ["a b"]}, ["body", "featureFlags"]),
     ],
 )
-def test_what_is_wrong_with_an_integration_is_said(world: WebhooksWorld, body: Any, where: list[str]) -> None:
-    app = world.make_app()
+def test_what_is_wrong_with_an_integration_is_said(world: WebhooksWorld, app: str, body: Any, where: list[str]) -> None:
     answer = world.call("POST", f"/app/{app}/integration", body)
     assert (answer.status, answer.body["detail"][0]["loc"][: len(where)]) == (422, where)
     assert world.ask("GET", f"/app/{app}/integration")["data"] == []

@@ -40,11 +40,6 @@ SPEC: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def imported(world: WebhooksWorld, spec: Any = SPEC, **more: Any) -> Any:
     return world.ask("POST", PATH, {"spec": spec, **more})["data"]
 
@@ -341,8 +336,7 @@ def test_an_event_type_that_would_not_fit_is_refused(world: WebhooksWorld, schem
     assert world.call("PUT", "/event-type/a", body).status == 422
 
 
-def test_an_endpoint_that_would_not_fit_is_refused(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_endpoint_that_would_not_fit_is_refused(world: WebhooksWorld, app: str) -> None:
     huge = {"url": "https://a.example/" + "x" * 60_000, "description": "\U0001f600" * 65_000}
     answer = world.call("POST", f"/app/{app}/endpoint", huge)
     assert answer.status == 422

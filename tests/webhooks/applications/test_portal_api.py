@@ -11,11 +11,6 @@ from tests.engine.world import PROJECT
 from tests.webhooks.world import WebhooksWorld
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def access(world: WebhooksWorld, app: str, **asked: Any) -> str:
     """A new token."""
     return str(world.ask("POST", f"/auth/app-portal-access/{app}", asked)["token"])
@@ -41,8 +36,7 @@ def test_a_token_opens_its_application_and_nothing_else(world: WebhooksWorld) ->
         assert (answer.status, answer.body["code"]) == (403, "insufficient access"), path
 
 
-def test_a_token_does_no_more_than_it_may(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_token_does_no_more_than_it_may(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/{world.make_endpoint(app)}"
     viewer = access(world, app, capabilities=["ViewBase"])
     manager = access(world, app, capabilities=["ManageEndpoint"])
@@ -51,8 +45,7 @@ def test_a_token_does_no_more_than_it_may(world: WebhooksWorld) -> None:
         assert [world.call(*each, {}, token=token).status for each in asked] == allowed
 
 
-def test_a_token_ends_when_it_is_told_to(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_token_ends_when_it_is_told_to(world: WebhooksWorld, app: str) -> None:
     one, two, three = (access(world, app, sessionId=name) for name in ("one", "two", "three"))
 
     def open_ones() -> list[int]:
@@ -81,8 +74,7 @@ def test_an_application_may_be_brought_along(world: WebhooksWorld) -> None:
     assert world.call("POST", "/auth/app-portal-access/newer", {}).status == 404
 
 
-def test_no_token_is_kept_that_could_be_shown(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_no_token_is_kept_that_could_be_shown(world: WebhooksWorld, app: str) -> None:
     headers = {"Idempotency-Key": "k"}
     first, again = (
         world.call("POST", f"/auth/app-portal-access/{app}", {}, headers=headers).body["token"] for _ in range(2)
@@ -93,8 +85,7 @@ def test_no_token_is_kept_that_could_be_shown(world: WebhooksWorld) -> None:
     assert first not in repr(vars(world.ports.idempotency_keys))
 
 
-def test_a_new_secret_is_answered_again_and_kept_encrypted(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_new_secret_is_answered_again_and_kept_encrypted(world: WebhooksWorld, app: str) -> None:
     path, headers = f"/app/{app}/endpoint/{world.make_endpoint(app)}/secret", {"Idempotency-Key": "k"}
     keys = [world.call("POST", f"{path}/rotate", {}, headers=headers).body["key"] for _ in range(2)]
     assert keys == [world.ask("GET", path)["key"]] * 2
@@ -180,16 +171,14 @@ def test_a_token_opens_nothing_in_a_frame_that_it_was_not_made_for(world: Webhoo
 @pytest.mark.parametrize(
     "origins", [None, "https://a.example", ["https://*.example"], ["http://a.example"], [7], ["https://a.example"] * 21]
 )
-def test_what_is_no_origin_is_refused_with_the_field_named(world: WebhooksWorld, origins: Any) -> None:
-    app = world.make_app()
+def test_what_is_no_origin_is_refused_with_the_field_named(world: WebhooksWorld, app: str, origins: Any) -> None:
     for path in ("/portal/frame", f"/app/{app}/portal/frame"):
         answer = world.call("PUT", path, {"origins": origins})
         assert (answer.status, answer.body["detail"][0]["loc"]) == (422, ["body", "origins"])
         assert world.ask("GET", path) == {"origins": []}
 
 
-def test_an_application_owner_does_not_say_who_shows_the_portal(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_application_owner_does_not_say_who_shows_the_portal(world: WebhooksWorld, app: str) -> None:
     token = access(world, app)
     for path in ("/portal/frame", f"/app/{app}/portal/frame"):
         assert world.call("PUT", path, {"origins": ["https://evil.example"]}, token=token).status == 403

@@ -6,16 +6,10 @@ import base64
 import json
 from typing import Any
 
-import pytest
 from tests.engine.world import PROJECT
 from tests.webhooks.world import WebhooksWorld
 
 URL, OTHER_URL = "https://consumer.example/in", "https://consumer.example/other"
-
-
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
 
 
 def opened(token: str) -> dict[str, str]:
@@ -37,9 +31,8 @@ def subscribed(world: WebhooksWorld, token: dict[str, str], **endpoint: Any) -> 
     return world.call("PUT", path, {"url": URL, **endpoint}, token=token["tok"])
 
 
-def test_a_consumer_sets_up_one_endpoint_and_changes_it(world: WebhooksWorld) -> None:
+def test_a_consumer_sets_up_one_endpoint_and_changes_it(world: WebhooksWorld, app: str) -> None:
     # Given a token
-    app = world.make_app()
     autoconfig, token = created(world, app)
     path = f"/app/{app}/autoconfig/{autoconfig}"
     assert (token["aid"], token["sid"], token["surl"]) == (app, autoconfig, world.hub.engine.ports.base_url)
@@ -56,9 +49,8 @@ def test_a_consumer_sets_up_one_endpoint_and_changes_it(world: WebhooksWorld) ->
     assert (shown["status"], shown["endpId"]) == ("active", endpoint["id"])
 
 
-def test_an_interrupted_consumer_has_one_endpoint(world: WebhooksWorld) -> None:
+def test_an_interrupted_consumer_has_one_endpoint(world: WebhooksWorld, app: str) -> None:
     # Given that the endpoint was stored, and that it is bound was not
-    app = world.make_app()
     autoconfig, token = created(world, app)
     store = world.ports.autoconfig_store
     before = store.autoconfig(PROJECT, app, autoconfig)
@@ -72,8 +64,7 @@ def test_an_interrupted_consumer_has_one_endpoint(world: WebhooksWorld) -> None:
     assert world.ask("GET", f"/app/{app}/endpoint/{first['id']}/secret")["key"] == newer["esec"]
 
 
-def test_what_is_sent_is_verified_with_the_secret_in_the_token(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_what_is_sent_is_verified_with_the_secret_in_the_token(world: WebhooksWorld, app: str) -> None:
     autoconfig, token = created(world, app)
     # A secret that a consumer sends is not used
     subscribed(world, token, secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -120,8 +111,7 @@ def test_its_key_does_nothing_else(world: WebhooksWorld) -> None:
         assert subscribed(world, {**token, "tok": each}).status == 403
 
 
-def test_it_takes_over_no_endpoint_of_somebody_else(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_it_takes_over_no_endpoint_of_somebody_else(world: WebhooksWorld, app: str) -> None:
     theirs = world.make_endpoint(app, "https://theirs.example/in", uid="theirs")
     _, token = created(world, app)
     assert subscribed(world, token, uid="theirs").status == 409
@@ -132,8 +122,7 @@ def test_it_takes_over_no_endpoint_of_somebody_else(world: WebhooksWorld) -> Non
     assert [each["id"] for each in world.ask("GET", f"/app/{app}/endpoint")["data"]] == [theirs]
 
 
-def test_a_deleted_one_sets_up_nothing_and_its_endpoint_stays(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_deleted_one_sets_up_nothing_and_its_endpoint_stays(world: WebhooksWorld, app: str) -> None:
     autoconfig, token = created(world, app)
     endpoint = subscribed(world, token).body["id"]
     assert world.call("DELETE", f"/app/{app}/autoconfig/{autoconfig}").status == 204
@@ -143,8 +132,7 @@ def test_a_deleted_one_sets_up_nothing_and_its_endpoint_stays(world: WebhooksWor
         assert world.call(method, f"/app/{app}/autoconfig/{autoconfig}{path}").status == 404
 
 
-def test_an_endpoint_that_was_deleted_is_set_up_again(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_endpoint_that_was_deleted_is_set_up_again(world: WebhooksWorld, app: str) -> None:
     _, token = created(world, app)
     first = subscribed(world, token).body["id"]
     world.call("DELETE", f"/app/{app}/endpoint/{first}")

@@ -82,8 +82,7 @@ def test_who_may_read_secrets_may_move_them(world: WebhooksWorld, what: str) -> 
         assert world.ask("PATCH", path, {"url": OTHER}, token=by)["url"] == OTHER
 
 
-def test_an_endpoint_without_secrets_may_be_moved(world: WebhooksWorld) -> None:
+def test_an_endpoint_without_secrets_may_be_moved(world: WebhooksWorld, app: str) -> None:
     # Given headers that are shown to everybody who sees the endpoint
-    app = world.make_app()
     path = f"/app/{app}/endpoint/{world.make_endpoint(app, URL, headers={'X-Shop': '1'})}"
     assert world.ask("PATCH", path, {"url": OTHER}, token=portal(world, app, MANAGER))["url"] == OTHER

@@ -20,11 +20,6 @@ PEM = identity()
 KEY, CERTIFICATE = PEM[: PEM.index("-----BEGIN CERTIFICATE")], PEM[PEM.index("-----BEGIN CERTIFICATE") :]
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def certified(world: WebhooksWorld, app: str, pem: str = PEM, url: str = URL, **more: Any) -> str:
     endpoint = world.make_endpoint(app, url)
     world.ask("PUT", f"/app/{app}/endpoint/{endpoint}/mtls", {"identity": pem, **more})
@@ -36,9 +31,8 @@ def post(world: WebhooksWorld, app: str) -> None:
     world.run(seconds=0.5)
 
 
-def test_requests_are_sent_with_the_certificate_and_nobody_sees_its_key(world: WebhooksWorld) -> None:
+def test_requests_are_sent_with_the_certificate_and_nobody_sees_its_key(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint with a certificate, and one without
-    app = world.make_app()
     endpoint = certified(world, app, ca=CERTIFICATE)
     world.make_endpoint(app, "https://b.example/in")
     path = f"/app/{app}/endpoint/{endpoint}"
@@ -68,8 +62,7 @@ def test_requests_are_sent_with_the_certificate_and_nobody_sees_its_key(world: W
     assert world.sender.requests_to(URL)[-1].identity is None
 
 
-def test_only_https_shows_a_certificate(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_only_https_shows_a_certificate(world: WebhooksWorld, app: str) -> None:
     plain = world.make_endpoint(app, "http://a.example/in")
     assert world.call("PUT", f"/app/{app}/endpoint/{plain}/mtls", {"identity": PEM}).status == 422
     path = f"/app/{app}/endpoint/{certified(world, app)}"

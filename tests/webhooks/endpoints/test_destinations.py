@@ -32,9 +32,8 @@ def create(world: WebhooksWorld, app: str, given: Any = SQS, **more: Any) -> Any
     return world.ask("POST", f"/app/{app}/destination", {**given, **more})
 
 
-def test_a_destination_is_made_and_shown_as_svix_shows_it(world: WebhooksWorld) -> None:
+def test_a_destination_is_made_and_shown_as_svix_shows_it(world: WebhooksWorld, app: str) -> None:
     # Given an application, and what a role has to demand
-    app = world.make_app()
     ids = world.ask("GET", f"/app/{app}/external-id")
     assert ids["principal"] == "arn:aws:iam::999999999999:root"
     world.ask("POST", "/event-type", {"name": "invoice.paid", "description": "x"})
@@ -90,8 +89,7 @@ def _endpoint(world: WebhooksWorld, app: str) -> str:
     return str(endpoint["id"])
 
 
-def test_an_endpoint_with_such_a_url_gets_the_payload_and_its_signature(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_endpoint_with_such_a_url_gets_the_payload_and_its_signature(world: WebhooksWorld, app: str) -> None:
     world.ports.roles.trusting[ROLE] = world.ask("GET", f"/app/{app}/external-id")["externalId"]
     world.make_endpoint(app, f"sqs://eu-west-1/{ACCOUNT}/orders?role={ROLE}")
     world.ask("POST", f"/app/{app}/msg", {"eventType": "invoice.paid", "payload": {"n": 1}})
@@ -149,15 +147,13 @@ def test_an_endpoint_with_such_a_url_gets_the_payload_and_its_signature(world: W
         ),
     ],
 )
-def test_each_type_is_shown_as_it_was_given(world: WebhooksWorld, given: Any, config: Any) -> None:
-    app = world.make_app()
+def test_each_type_is_shown_as_it_was_given(world: WebhooksWorld, app: str, given: Any, config: Any) -> None:
     external = world.ask("GET", f"/app/{app}/external-id")["externalId"]
     assert create(world, app, given)["config"] == {**config, "roleArn": ROLE, "externalId": external}
 
 
-def test_a_destination_that_fails_says_so_and_when_it_is_well_again(world: WebhooksWorld) -> None:
+def test_a_destination_that_fails_says_so_and_when_it_is_well_again(world: WebhooksWorld, app: str) -> None:
     # Given a destination whose role lets nobody in
-    app = world.make_app()
     shown = create(world, app, uid="q")
     world.ask("POST", f"/app/{app}/msg", {"eventType": "t", "payload": {}})
     world.run(seconds=2)
@@ -172,9 +168,8 @@ def test_a_destination_that_fails_says_so_and_when_it_is_well_again(world: Webho
     assert world.ask("GET", f"/app/{app}/destination/q") == shown
 
 
-def test_a_secret_is_written_and_never_read(world: WebhooksWorld) -> None:
+def test_a_secret_is_written_and_never_read(world: WebhooksWorld, app: str) -> None:
     # Given a destination with an access key
-    app = world.make_app()
     keyed = {"queueUrl": QUEUE_URL, "accessKeyId": KEY, "secretAccessKey": SECRET}
     shown = create(world, app, config=keyed)
     assert shown["config"] == {"queueUrl": QUEUE_URL, "region": "eu-west-1", "accessKeyId": KEY}
@@ -198,8 +193,7 @@ def test_a_secret_is_written_and_never_read(world: WebhooksWorld) -> None:
     assert "accessKeyId" not in world.ask("PATCH", path, {"type": "sqs", "config": {"roleArn": ROLE}})["config"]
 
 
-def test_a_destination_is_changed_replaced_and_deleted(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_destination_is_changed_replaced_and_deleted(world: WebhooksWorld, app: str) -> None:
     shown = create(world, app, uid="q", metadata={"a": "b"})
     path = f"/app/{app}/destination/q"
     off = world.ask("PATCH", path, {"type": "sqs", "status": "disabled"})
@@ -218,8 +212,7 @@ def test_a_destination_is_changed_replaced_and_deleted(world: WebhooksWorld) -> 
     assert world.call("GET", path).status == 404
 
 
-def test_what_is_no_destination_is_not_found_as_one(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_what_is_no_destination_is_not_found_as_one(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, uid="http")
     for name in (endpoint, "http", "sink_x", endpoint.replace("ep_", "sink_")):
         for method in ("GET", "PATCH", "DELETE"):
@@ -229,8 +222,7 @@ def test_what_is_no_destination_is_not_found_as_one(world: WebhooksWorld) -> Non
     assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}")["id"] == endpoint
 
 
-def test_lists_go_on_from_an_iterator(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_lists_go_on_from_an_iterator(world: WebhooksWorld, app: str) -> None:
     wanted = {create(world, app)["id"] for _ in range(5)}
     found, iterator, done = set(), "", False
     while not done:
@@ -241,9 +233,8 @@ def test_lists_go_on_from_an_iterator(world: WebhooksWorld) -> None:
     assert found == wanted
 
 
-def test_a_transformation_is_given_the_event_and_returns_messages(world: WebhooksWorld) -> None:
+def test_a_transformation_is_given_the_event_and_returns_messages(world: WebhooksWorld, app: str) -> None:
     # Given a destination with code, as Svix writes it
-    app = world.make_app()
     world.ports.roles.trusting[ROLE] = world.ask("GET", f"/app/{app}/external-id")["externalId"]
     path = f"/app/{app}/destination/{create(world, app)['id']}/transformation"
     assert world.ask("GET", path)["code"] is None
@@ -261,8 +252,7 @@ def test_a_transformation_is_given_the_event_and_returns_messages(world: Webhook
 
 
 @pytest.mark.parametrize("kind", ["snowflake", "amazonS3", "elasticSearch"])
-def test_another_type_is_named_in_a_501(world: WebhooksWorld, kind: str) -> None:
-    app = world.make_app()
+def test_another_type_is_named_in_a_501(world: WebhooksWorld, app: str, kind: str) -> None:
     refused = world.call("POST", f"/app/{app}/destination", {"type": kind, "config": {"bucket": "x"}})
     assert (refused.status, refused.body["code"]) == (501, "not_implemented")
     assert kind in refused.body["detail"]
@@ -349,8 +339,7 @@ def test_a_portal_makes_destinations_of_its_application_alone(world: WebhooksWor
     assert request.allowed_targets == ()
 
 
-def test_nobody_reads_anothers_external_id(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_nobody_reads_anothers_external_id(world: WebhooksWorld, app: str) -> None:
     assert world.call("GET", f"/app/{app}/external-id", token=world.other_token).status == 404
     assert world.call("GET", f"/app/{app}/external-id", token="wrong").status == 401
     assert OTHER_PROJECT not in json.dumps(world.ask("GET", f"/app/{app}/external-id"))

@@ -18,11 +18,6 @@ PRIVATE = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dR
 PUBLIC = "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4="
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def symmetric(size: int) -> str:
     return "whsec_" + base64.b64encode(b"k" * size).decode()
 
@@ -34,8 +29,7 @@ def symmetric(size: int) -> str:
         dict.fromkeys(("metadata", "channels", "secret", "uid", "throttleRate", "rateLimit", "headers", "eventTypes")),
     ],
 )
-def test_an_endpoint_needs_a_url_only(world: WebhooksWorld, fields: dict[str, Any]) -> None:
-    app = world.make_app()
+def test_an_endpoint_needs_a_url_only(world: WebhooksWorld, app: str, fields: dict[str, Any]) -> None:
     answer = world.call("POST", f"/app/{app}/endpoint", {"url": "http://localhost/webhook/receiver", **fields})
     assert answer.status == 201
     created = answer.body
@@ -70,8 +64,7 @@ def test_an_endpoint_needs_a_url_only(world: WebhooksWorld, fields: dict[str, An
         ("https://example.com#top", "https://example.com/"),
     ],
 )
-def test_its_url_is_kept_as_browsers_write_it(world: WebhooksWorld, given: str, kept: str) -> None:
-    app = world.make_app()
+def test_its_url_is_kept_as_browsers_write_it(world: WebhooksWorld, app: str, given: str, kept: str) -> None:
     created = world.ask("POST", f"/app/{app}/endpoint", {"url": given})
     assert created["url"] == kept.replace("Shop:Secret@", f"{MASK}@")
     # And a URL in that form is kept unchanged
@@ -181,22 +174,19 @@ def test_archived_types_cannot_be_chosen_but_kept(world: WebhooksWorld) -> None:
 
 
 @pytest.mark.parametrize("size", [24, 75])
-def test_a_given_secret_is_kept_and_one_is_made_otherwise(world: WebhooksWorld, size: int) -> None:
-    app = world.make_app()
+def test_a_given_secret_is_kept_and_one_is_made_otherwise(world: WebhooksWorld, app: str, size: int) -> None:
     given = world.make_endpoint(app, secret=symmetric(size))
     assert world.ask("GET", f"/app/{app}/endpoint/{given}/secret") == {"key": symmetric(size)}
     created = world.ask("GET", f"/app/{app}/endpoint/{world.make_endpoint(app)}/secret")["key"]
     assert len(base64.b64decode(created.removeprefix("whsec_"), validate=True)) == 24
 
 
-def test_of_an_ed25519_secret_the_public_half_is_shown(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_of_an_ed25519_secret_the_public_half_is_shown(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, secret=PRIVATE)
     assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/secret")["key"] == PUBLIC
 
 
-def test_headers_are_set_merged_and_removed_and_sensitive_ones_withheld(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_headers_are_set_merged_and_removed_and_sensitive_ones_withheld(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/{world.make_endpoint(app)}/headers"
     assert world.ask("GET", path) == {"headers": {}, "sensitive": []}
     assert world.call("PUT", path, {"headers": {"X-One": "1", "X-Two": "2", "Authorization": "x"}}).status == 204
@@ -218,8 +208,7 @@ def test_headers_are_set_merged_and_removed_and_sensitive_ones_withheld(world: W
     assert world.ask("GET", path) == {"headers": {}, "sensitive": []}
 
 
-def test_endpoints_are_listed_newest_first(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_endpoints_are_listed_newest_first(world: WebhooksWorld, app: str) -> None:
     ids = []
     for _ in range(3):
         ids.append(world.make_endpoint(app))
@@ -237,8 +226,7 @@ SECRET_URL = "https://shop:p4ssw0rd@a.example/in"
 SECRET_HEADERS = {"Authorization": "Bearer t0ken", "X-Plain": "s3cret", "Accept": "text/plain"}
 
 
-def test_what_opens_something_is_sent_with_each_message_and_found_nowhere_else(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_what_opens_something_is_sent_with_each_message_and_found_nowhere_else(world: WebhooksWorld, app: str) -> None:
     created = world.ask("POST", f"/app/{app}/endpoint", {"url": SECRET_URL, "headers": SECRET_HEADERS})
     assert created["url"] == f"https://{MASK}@a.example/in"
     path = f"/app/{app}/endpoint/{created['id']}"
@@ -272,8 +260,7 @@ def test_what_opens_something_is_sent_with_each_message_and_found_nowhere_else(w
 
 
 @pytest.mark.parametrize("url", [f"https://{MASK}@evil.example/in", f"http://{MASK}@a.example/in"])
-def test_a_masked_password_is_never_sent_to_another_host(world: WebhooksWorld, url: str) -> None:
-    app = world.make_app()
+def test_a_masked_password_is_never_sent_to_another_host(world: WebhooksWorld, app: str, url: str) -> None:
     created = world.ask("POST", f"/app/{app}/endpoint", {"url": SECRET_URL})
     for method in ("PUT", "PATCH"):
         assert world.call(method, f"/app/{app}/endpoint/{created['id']}", {"url": url}).status == 422

@@ -42,9 +42,8 @@ def post(world: WebhooksWorld, app: str, count: int = 1) -> str:
     return str(created[-1]["id"])
 
 
-def test_behind_an_open_circuit_every_place_says_the_same_and_leaves_nothing_out() -> None:
+def test_behind_an_open_circuit_every_place_says_the_same_and_leaves_nothing_out(world: WebhooksWorld) -> None:
     # Given an endpoint whose circuit is open, with messages that were tried and one that never was
-    world = WebhooksWorld()
     app = world.make_app()
     world.make_endpoint(app, WELL)
     endpoint = world.make_endpoint(app, DEAD)
@@ -71,10 +70,8 @@ def test_behind_an_open_circuit_every_place_says_the_same_and_leaves_nothing_out
     assert all(epoch_ms(each["nextAttempt"]) >= epoch_ms(reported[0]["until"]) for each in ahead)
 
 
-def test_an_endpoint_whose_token_server_is_down_is_told_of_with_the_reason() -> None:
+def test_an_endpoint_whose_token_server_is_down_is_told_of_with_the_reason(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint behind OAuth whose token server is down: its circuit is closed, as it was never asked
-    world = WebhooksWorld()
-    app = world.make_app()
     endpoint = world.make_endpoint(app, WELL)
     oauth = {"grantType": "clientCredentials", "authMethod": "clientSecretPost", "clientId": "c", "clientSecret": "s"}
     world.ask("PUT", f"/app/{app}/endpoint/{endpoint}/oauth", {**oauth, "tokenUrl": TOKENS})
@@ -98,9 +95,7 @@ def test_an_endpoint_whose_token_server_is_down_is_told_of_with_the_reason() -> 
     assert world.ask("GET", "/health/endpoints") == NONE
 
 
-def test_one_that_fails_is_told_of_before_its_circuit_opens() -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
+def test_one_that_fails_is_told_of_before_its_circuit_opens(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, DEAD)
     world.sender.script(DEAD, 503)
     post(world, app, 2)
@@ -110,9 +105,8 @@ def test_one_that_fails_is_told_of_before_its_circuit_opens() -> None:
     assert reported[0]["since"] is not None
 
 
-def test_all_that_need_attention_are_counted() -> None:
+def test_all_that_need_attention_are_counted(world: WebhooksWorld) -> None:
     # Given 110 endpoints of which 39 fail in applications of their own, some of the others having failed before
-    world = WebhooksWorld()
     world.sender.script(DEAD, 503)
     for number in range(110):
         app = world.make_app(name=f"customer {number}")
@@ -124,9 +118,7 @@ def test_all_that_need_attention_are_counted() -> None:
     assert (answer["total"], answer["totals"], len(answer["data"])) == (39, {"failing": 39}, 39)
 
 
-def test_an_endpoint_that_is_well_has_nothing_to_tell() -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
+def test_an_endpoint_that_is_well_has_nothing_to_tell(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, WELL)
     assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health") == {
         "disabled": False,
@@ -171,8 +163,7 @@ def test_an_endpoint_that_is_down_tells_of_its_circuit_and_what_waits_and_is_wel
     assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")["waiting"] == 0
 
 
-def test_endpoints_that_are_disabled_are_told_of_but_not_those_of_deleted_applications() -> None:
-    world = WebhooksWorld()
+def test_endpoints_that_are_disabled_are_told_of_but_not_those_of_deleted_applications(world: WebhooksWorld) -> None:
     app, gone = world.make_app(), world.make_app(name="gone")
     endpoint = world.make_endpoint(app, WELL, disabled=True)
     world.make_endpoint(gone, DEAD, disabled=True)
@@ -185,9 +176,7 @@ def test_endpoints_that_are_disabled_are_told_of_but_not_those_of_deleted_applic
     assert world.ask("GET", "/health/endpoints") == NONE
 
 
-def test_ends_of_signatures_are_told_until_they_are_there() -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
+def test_ends_of_signatures_are_told_until_they_are_there(world: WebhooksWorld, app: str) -> None:
     end = iso_time(world.clock.now() + 86_400_000)
     both = [{"preset": "stripe", "endsAt": end}, {"preset": "github"}]
     own = world.make_endpoint(app, WELL, signatures=[{**each, "secret": "s"} for each in both])
@@ -206,9 +195,7 @@ def test_ends_of_signatures_are_told_until_they_are_there() -> None:
     assert not any("signaturesEnd" in world.ask("GET", each) for each in paths)
 
 
-def test_earlier_secrets_are_told_of_while_they_sign() -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
+def test_earlier_secrets_are_told_of_while_they_sign(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, WELL)
     world.ask("POST", f"/app/{app}/endpoint/{endpoint}/secret/rotate", {})
     (ends,) = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")["oldSecretsEnd"]

@@ -80,9 +80,8 @@ def everything_written(world: WebhooksWorld, app: str, endpoint: str) -> str:
     return json.dumps(written, default=repr)
 
 
-def test_a_token_is_asked_for_once_whoever_needs_it(world: WebhooksWorld) -> None:
+def test_a_token_is_asked_for_once_whoever_needs_it(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint behind OAuth
-    app = world.make_app()
     gated(world, app, scopes=["a", "b"], extraParams={"audience": "x"})
     # When messages are pushed by several environments
     for _ in range(3):
@@ -151,8 +150,7 @@ def test_a_failing_token_server_is_not_the_endpoints_fault(world: WebhooksWorld,
         assert world.ask("GET", f"/app/{app}/msg/{each}/endpoint")["data"][0]["status"] == 0
 
 
-def test_a_token_server_that_stays_down_is_asked_ever_more_rarely(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_token_server_that_stays_down_is_asked_ever_more_rarely(world: WebhooksWorld, app: str) -> None:
     gated(world, app)
     world.sender.script(TOKEN_URL, 503)
     for _ in range(360):
@@ -189,9 +187,8 @@ def test_a_token_server_that_is_down_for_twelve_seconds_delays_messages_by_half_
     "down",
     [Reply(status_code=401, body=b'{"error": "invalid_client"}'), Reply(error_class="refused_by_guard")],
 )
-def test_a_token_server_that_refuses_is_no_outage(world: WebhooksWorld, down: Reply) -> None:
+def test_a_token_server_that_refuses_is_no_outage(world: WebhooksWorld, app: str, down: Reply) -> None:
     # Given a token server that refuses what it is sent, or that may not be asked
-    app = world.make_app()
     gated(world, app)
     world.sender.script(TOKEN_URL, down)
     post(world, app, seconds=100)
@@ -200,8 +197,7 @@ def test_a_token_server_that_refuses_is_no_outage(world: WebhooksWorld, down: Re
     assert (delivery.tries, delivery.attempts) == (2, 2)
 
 
-def test_an_outage_that_lasts_costs_tries_after_five_minutes(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_outage_that_lasts_costs_tries_after_five_minutes(world: WebhooksWorld, app: str) -> None:
     gated(world, app)
     world.sender.script(TOKEN_URL, 503)
     post(world, app, seconds=299)
@@ -212,8 +208,7 @@ def test_an_outage_that_lasts_costs_tries_after_five_minutes(world: WebhooksWorl
     assert delivery.tries >= 2
 
 
-def test_a_token_server_says_how_long_to_wait(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_token_server_says_how_long_to_wait(world: WebhooksWorld, app: str) -> None:
     gated(world, app)
     world.sender.script(TOKEN_URL, Reply(status_code=429, headers={"retry-after": "1000"}), token())
     post(world, app, seconds=900)
@@ -222,8 +217,7 @@ def test_a_token_server_says_how_long_to_wait(world: WebhooksWorld) -> None:
     assert sent_tokens(world) == ["Bearer token-1"]
 
 
-def test_what_is_set_is_shown_without_secrets_and_may_be_sent_back(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_what_is_set_is_shown_without_secrets_and_may_be_sent_back(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app)
     path = f"/app/{app}/endpoint/{endpoint}"
     assert world.call("GET", f"{path}/oauth").status == 404
@@ -267,8 +261,7 @@ def jwt(**more: Any) -> dict[str, Any]:
     return {**JWT, "jwtParams": {**JWT["jwtParams"], **more}}  # type: ignore[dict-item]
 
 
-def test_a_grant_by_a_key_is_shown_without_the_key(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_grant_by_a_key_is_shown_without_the_key(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/{world.make_endpoint(app)}/oauth"
     world.ask("PUT", path, JWT)
     assert world.ask("GET", path) == {**SHOWN, "authMethod": "clientSecretJwt"}
@@ -293,8 +286,7 @@ def test_what_could_not_be_right_is_refused_by_name(world: WebhooksWorld, body: 
     assert world.call("GET", path).status == 404
 
 
-def test_one_authorization_at_a_time_whichever_is_set_last(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_one_authorization_at_a_time_whichever_is_set_last(world: WebhooksWorld, app: str) -> None:
     plain = {"headers": {"authorization": "Basic x"}}
     endpoints = [
         world.make_endpoint(app, url) for url in ("https://u:p@a.example/", "notification2://alarms?api=alarms")
@@ -342,8 +334,7 @@ def test_the_guard_looks_at_the_token_url_when_it_is_set_and_when_it_is_used(wor
     assert world.sender.requests_to(TOKEN_URL)[-1].allowed_targets == ()
 
 
-def test_a_portal_needs_the_secrets_capability(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_portal_needs_the_secrets_capability(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/{gated(world, app)}"
     for capability, statuses in (
         ("ManageEndpoint", (403, 403, 403, 403)),
@@ -377,8 +368,7 @@ def test_other_tenants_neither_see_nor_use_it(world: WebhooksWorld) -> None:
     assert sent_tokens(world, "https://b.example/in") == ["Bearer theirs"]
 
 
-def test_an_endpoint_is_asked_for_its_consent_with_a_token(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_endpoint_is_asked_for_its_consent_with_a_token(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/{gated(world, app)}"
     world.ask("PATCH", path, {"cloudEvents": {"mode": "binary", "consent": True}})
     world.run(seconds=5)
@@ -386,8 +376,7 @@ def test_an_endpoint_is_asked_for_its_consent_with_a_token(world: WebhooksWorld)
     assert question.headers["Authorization"] == "Bearer token-1"
 
 
-def test_records_name_the_client_and_the_schemes_that_are_not_everybodys(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_records_name_the_client_and_the_schemes_that_are_not_everybodys(world: WebhooksWorld, app: str) -> None:
     behind = gated(world, app)
     stripe = {"signatures": [{"preset": "stripe", "secret": "whsec_x"}, {"preset": "standard-webhooks"}]}
     other = world.make_endpoint(app, "https://b.example/in")

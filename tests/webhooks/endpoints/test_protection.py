@@ -28,9 +28,8 @@ def statuses(world: WebhooksWorld, app: str, endpoint: str) -> list[str]:
         more = {"iterator": page["iterator"]}
 
 
-def test_a_dead_endpoint_is_probed_rather_than_asked_for_each_message_and_catches_up() -> None:
+def test_a_dead_endpoint_is_probed_rather_than_asked_for_each_message_and_catches_up(world: WebhooksWorld) -> None:
     # Given an endpoint that is down, and a neighbour that works
-    world = WebhooksWorld()
     app = world.make_app()
     endpoint, neighbour = world.make_endpoint(app, DEAD), world.make_endpoint(app, WELL)
     world.sender.script(DEAD, 503)
@@ -76,8 +75,7 @@ def test_an_endpoint_that_only_fails_for_five_days_is_disabled_and_one_success_p
     assert shown == {dead: True, better: False}
 
 
-def test_a_rate_is_kept_the_endpoints_own_before_its_applications() -> None:
-    world = WebhooksWorld()
+def test_a_rate_is_kept_the_endpoints_own_before_its_applications(world: WebhooksWorld) -> None:
     app = world.make_app(throttleRate=10)
     slow = world.make_endpoint(app, DEAD, throttleRate=1)
     fast = world.make_endpoint(app, WELL)
@@ -95,10 +93,8 @@ def test_a_rate_is_kept_the_endpoints_own_before_its_applications() -> None:
     assert took(fast) >= 1
 
 
-def test_records_name_applications_and_endpoints_and_account_for_every_delivery() -> None:
+def test_records_name_applications_and_endpoints_and_account_for_every_delivery(world: WebhooksWorld, app: str) -> None:
     # Given a message to two endpoints, one that fails and one that takes it, and one that is resent to a third
-    world = WebhooksWorld()
-    app = world.make_app()
     world.make_endpoint(app, WELL, uid="well")
     world.make_endpoint(app, DEAD, uid="dead")
     other = world.make_endpoint(app, "https://other.example/", channels=["x"])
@@ -132,9 +128,8 @@ def operational(world: WebhooksWorld) -> list[dict[str, Any]]:
 OPS = "https://ops.example/in"
 
 
-def test_owners_are_warned_of_an_endpoint_that_fails_at_50_70_and_90_percent_once_each() -> None:
+def test_owners_are_warned_of_an_endpoint_that_fails_at_50_70_and_90_percent_once_each(world: WebhooksWorld) -> None:
     # Given an endpoint that fails for every message for five days, in several execution environments
-    world = WebhooksWorld()
     world.ask(
         "POST", "/operational-webhook/endpoint", {"url": OPS, "eventTypes": ["endpoint.failing", "endpoint.disabled"]}
     )
@@ -157,8 +152,7 @@ def test_owners_are_warned_of_an_endpoint_that_fails_at_50_70_and_90_percent_onc
     assert (reported[3]["type"], reported[3]["data"]["trigger"]) == ("endpoint.disabled", "automatic")
 
 
-def test_a_success_ends_the_warnings_and_the_next_outage_begins_them_anew() -> None:
-    world = WebhooksWorld()
+def test_a_success_ends_the_warnings_and_the_next_outage_begins_them_anew(world: WebhooksWorld) -> None:
     world.ask("POST", "/operational-webhook/endpoint", {"url": OPS, "eventTypes": ["endpoint.failing"]})
     app = world.make_app()
     world.make_endpoint(app, DEAD)
@@ -175,8 +169,7 @@ def test_a_success_ends_the_warnings_and_the_next_outage_begins_them_anew() -> N
     assert [each["data"]["percent"] for each in operational(world)] == [50, 50]
 
 
-def test_of_an_endpoint_that_asks_to_be_disabled_many_times_at_once_it_is_told_once() -> None:
-    world = WebhooksWorld()
+def test_of_an_endpoint_that_asks_to_be_disabled_many_times_at_once_it_is_told_once(world: WebhooksWorld) -> None:
     world.ask("POST", "/operational-webhook/endpoint", {"url": OPS, "eventTypes": ["endpoint.disabled"]})
     app = world.make_app()
     world.make_endpoint(app, DEAD)
@@ -187,8 +180,7 @@ def test_of_an_endpoint_that_asks_to_be_disabled_many_times_at_once_it_is_told_o
     assert [each["data"]["trigger"] for each in operational(world)] == ["automatic"]
 
 
-def test_an_endpoint_that_is_told_of_failing_ones_is_not_told_of_itself() -> None:
-    world = WebhooksWorld()
+def test_an_endpoint_that_is_told_of_failing_ones_is_not_told_of_itself(world: WebhooksWorld) -> None:
     world.ask("POST", "/operational-webhook/endpoint", {"url": OPS})
     app = world.make_app()
     world.make_endpoint(app, DEAD)

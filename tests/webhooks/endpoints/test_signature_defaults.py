@@ -15,18 +15,12 @@ from tests.webhooks.world import WebhooksWorld
 from pushhub.base.times import iso_time
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def presets(shown: Any) -> list[str]:
     return [each["preset"] for each in shown["signatures"]]
 
 
-def test_own_beats_application_beats_project(world: WebhooksWorld) -> None:
+def test_own_beats_application_beats_project(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint of an application, each without anything of its own
-    app = world.make_app()
     endpoint = world.make_endpoint(app)
     path, secret = f"/app/{app}/endpoint/{endpoint}", world.ask("GET", f"/app/{app}/endpoint/{endpoint}/secret")["key"]
     # When the project has a scheme, then it signs at once, with the endpoint's own secret in its own writing
@@ -77,8 +71,7 @@ def test_other_applications_and_projects_are_signed_as_before(world: WebhooksWor
     assert world.call("GET", f"/app/{app}/signatures", token=world.other_token).status == 404
 
 
-def test_a_rotation_of_the_own_secret_rotates_what_is_inherited(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_rotation_of_the_own_secret_rotates_what_is_inherited(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/{world.make_endpoint(app)}"
     world.ask("PUT", f"/app/{app}/signatures", {"signatures": [{"preset": "stripe"}, STANDARD]})
     before = world.ask("GET", f"{path}/secret")["key"]
@@ -92,8 +85,7 @@ def test_a_rotation_of_the_own_secret_rotates_what_is_inherited(world: WebhooksW
     assert lowered(sent(world, app))["stripe-signature"].count("v1=") == 1
 
 
-def test_a_scheme_may_decode_the_secret(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_scheme_may_decode_the_secret(world: WebhooksWorld, app: str) -> None:
     secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     world.make_endpoint(app, secret=secret)
     decoding = {"content": "{body}", "header": {"name": "X-Sign"}, "key": {"prefix": "whsec_", "encoding": "base64"}}
@@ -103,9 +95,8 @@ def test_a_scheme_may_decode_the_secret(world: WebhooksWorld) -> None:
     assert lowered(request)["x-sign"] == hmac.digest(key, request.body, hashlib.sha256).hex()
 
 
-def test_an_asymmetric_key_goes_on_signing_as_standard_webhooks(world: WebhooksWorld) -> None:
+def test_an_asymmetric_key_goes_on_signing_as_standard_webhooks(world: WebhooksWorld, app: str) -> None:
     # Given an Ed25519 key, whose private half no receiver has
-    app = world.make_app()
     private, public = new_asymmetric()
     endpoint = world.make_endpoint(app, secret=private)
     # When the application has a scheme, then this endpoint is signed as before, and told so
@@ -116,8 +107,7 @@ def test_an_asymmetric_key_goes_on_signing_as_standard_webhooks(world: WebhooksW
     assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/signatures") == {"signatures": [STANDARD]}
 
 
-def test_what_an_endpoint_sends_anyway_gives_way_to_what_it_inherits(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_what_an_endpoint_sends_anyway_gives_way_to_what_it_inherits(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app, headers={"STRIPE-signature": "fixed"})
     world.ask("PUT", f"/app/{app}/signatures", {"signatures": [{"preset": "stripe"}]})
     request = sent(world, app)
@@ -137,8 +127,7 @@ def test_the_hubs_own_events_are_signed_as_before(world: WebhooksWorld) -> None:
     assert "stripe-signature" not in headers
 
 
-def test_a_client_that_replaces_an_application_leaves_its_scheme(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_client_that_replaces_an_application_leaves_its_scheme(world: WebhooksWorld, app: str) -> None:
     world.ask("PUT", f"/app/{app}/signatures", {"signatures": [{"preset": "stripe"}]})
     world.ask("PUT", f"/app/{app}", {"name": "Acme 2"})
     assert presets(world.ask("GET", f"/app/{app}/signatures")) == ["stripe"]
@@ -171,8 +160,7 @@ def test_what_could_not_be_right_for_any_endpoint_is_refused_by_name(
     assert world.ask("GET", path) == {"signatures": []}
 
 
-def test_an_inherited_scheme_ends_too(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_inherited_scheme_ends_too(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app)
     ending = [{"preset": "github", "endsAt": iso_time(world.clock.now() + 60_000)}, {"preset": "stripe"}]
     world.ask("PUT", f"/app/{app}/signatures", {"signatures": ending})
@@ -182,8 +170,7 @@ def test_an_inherited_scheme_ends_too(world: WebhooksWorld) -> None:
     assert presets(world.ask("GET", f"/app/{app}/signatures")) == ["stripe"]
 
 
-def test_portals_may_not_set_what_others_inherit(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_portals_may_not_set_what_others_inherit(world: WebhooksWorld, app: str) -> None:
     token = world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"]
     for path in ("/signatures", f"/app/{app}/signatures"):
         for method, body in (("GET", None), ("PUT", {"signatures": [{"preset": "stripe"}]})):

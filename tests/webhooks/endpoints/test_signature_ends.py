@@ -17,11 +17,6 @@ OPERATIONAL = "https://ops.example/in"
 SCHEMES: tuple[dict[str, Any], ...] = (OWN, STANDARD)
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def at(world: WebhooksWorld, days: float) -> str:
     return iso_time(world.clock.now() + round(days * DAY_MS))
 
@@ -38,9 +33,8 @@ def warnings(world: WebhooksWorld) -> list[dict[str, Any]]:
     return [each["data"] for each in found if each["type"] == "signature.ending"]
 
 
-def test_a_scheme_signs_until_its_end_and_no_longer(world: WebhooksWorld) -> None:
+def test_a_scheme_signs_until_its_end_and_no_longer(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint whose receiver moves from Stripe's scheme to Standard Webhooks within an hour
-    app = world.make_app()
     end = at(world, 1 / 24)
     endpoint = world.make_endpoint(app, signatures=[{**STRIPE, "endsAt": end}, STANDARD])
     path = f"/app/{app}/endpoint/{endpoint}"
@@ -63,8 +57,7 @@ def test_a_scheme_signs_until_its_end_and_no_longer(world: WebhooksWorld) -> Non
     assert (len(stored.signatures), stored.scheme_secrets) == (1, b"")
 
 
-def test_a_retry_after_the_end_carries_what_stays(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_retry_after_the_end_carries_what_stays(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app, signatures=[{**GITHUB, "endsAt": at(world, 3 / 86_400)}, STRIPE])
     world.sender.script(URL, 503, 200)
     world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
@@ -75,8 +68,7 @@ def test_a_retry_after_the_end_carries_what_stays(world: WebhooksWorld) -> None:
     assert "stripe-signature" in second
 
 
-def test_when_standard_webhooks_ends_its_headers_end_too(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_when_standard_webhooks_ends_its_headers_end_too(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/" + world.make_endpoint(app, signatures=[{**STANDARD, "endsAt": at(world, 1)}, STRIPE])
     assert world.ask("GET", f"{path}/secret")["key"].startswith("whsec_")
     world.clock.advance(ms=DAY_MS)
@@ -120,8 +112,7 @@ def test_an_end_that_cannot_be_is_refused_by_name(
     assert world.ask("GET", path) == {"signatures": [STANDARD]}
 
 
-def test_the_furthest_end_is_400_days_away(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_the_furthest_end_is_400_days_away(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/{world.make_endpoint(app)}/signatures"
     shown = world.ask("PUT", path, {"signatures": [{**OWN, "endsAt": at(world, 400)}, STANDARD]})
     # And what is shown may be sent back

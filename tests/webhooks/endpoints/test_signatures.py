@@ -24,11 +24,6 @@ OWN = {
 }
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def sent(world: WebhooksWorld, app: str, url: str = URL) -> Any:
     """The request to an endpoint for a message that is posted now."""
     world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {"note": "café"}})
@@ -44,17 +39,15 @@ def hexed(secret: str, content: bytes) -> str:
     return hmac.digest(secret.encode(), content, hashlib.sha256).hex()
 
 
-def test_without_schemes_nothing_is_different(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_without_schemes_nothing_is_different(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app)
     assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/signatures") == {"signatures": [STANDARD]}
     headers = lowered(sent(world, app))
     assert headers["webhook-signature"] == headers["svix-signature"]
 
 
-def test_an_endpoint_is_signed_by_its_scheme_instead(world: WebhooksWorld) -> None:
+def test_an_endpoint_is_signed_by_its_scheme_instead(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint made with a scheme
-    app = world.make_app()
     endpoint = world.make_endpoint(app, signatures=[STRIPE])
     # When a message is pushed, then Stripe's receivers accept it, and nothing else claims to be a signature
     request = sent(world, app)
@@ -82,8 +75,7 @@ def test_an_endpoint_is_signed_by_its_scheme_instead(world: WebhooksWorld) -> No
     assert world.ask("GET", f"{path}/secret")["key"].startswith("whsec_")
 
 
-def test_two_schemes_sign_the_same_bytes_at_the_same_time(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_two_schemes_sign_the_same_bytes_at_the_same_time(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app, signatures=[OWN, STANDARD])
     request = sent(world, app)
     headers = lowered(request)
@@ -93,8 +85,7 @@ def test_two_schemes_sign_the_same_bytes_at_the_same_time(world: WebhooksWorld) 
     assert headers["webhook-signature"] == headers["svix-signature"]
 
 
-def test_a_retry_is_signed_anew(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_retry_is_signed_anew(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app, signatures=[STRIPE])
     world.sender.script(URL, 503, 200)
     world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
@@ -107,8 +98,7 @@ def test_a_retry_is_signed_anew(world: WebhooksWorld) -> None:
     assert first["webhook-timestamp"] < second["webhook-timestamp"]
 
 
-def test_a_new_secret_replaces_the_one_of_the_same_header(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_new_secret_replaces_the_one_of_the_same_header(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/{world.make_endpoint(app, signatures=[STRIPE])}/signatures"
     # When what is shown is sent back, then nothing changes
     shown = world.ask("GET", path)
@@ -132,8 +122,7 @@ def test_a_new_secret_replaces_the_one_of_the_same_header(world: WebhooksWorld) 
     assert lowered(request)["x-hub-signature-256"] == "sha256=" + hexed("other", request.body)
 
 
-def test_twilio_signs_the_url_as_it_is_called(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_twilio_signs_the_url_as_it_is_called(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(
         app, "https://user:word@A.example:443/ü?x=1#part", signatures=[{"preset": "twilio", "secret": "12345"}]
     )
@@ -244,8 +233,7 @@ def test_what_could_not_be_right_is_refused_by_name(world: WebhooksWorld, signat
     assert world.ask("GET", f"{path}/signatures") == {"signatures": [STANDARD]}
 
 
-def test_signatures_url_and_headers_go_together_whichever_is_set_last(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_signatures_url_and_headers_go_together_whichever_is_set_last(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, headers={"x-hub-signature-256": "fixed"})
     path = f"/app/{app}/endpoint/{endpoint}"
     # Given a header of the endpoint's own that a scheme sets, then the scheme is refused
@@ -264,8 +252,7 @@ def test_signatures_url_and_headers_go_together_whichever_is_set_last(world: Web
     assert world.call("POST", f"/app/{app}/endpoint", body).status == 422
 
 
-def test_a_portal_needs_the_secrets_capability(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_portal_needs_the_secrets_capability(world: WebhooksWorld, app: str) -> None:
     path = f"/app/{app}/endpoint/{world.make_endpoint(app)}/signatures"
     for capability, statuses in (("ManageEndpoint", (403, 403)), ("ManageEndpointSecret", (403, 200))):
         access = world.ask("POST", f"/auth/app-portal-access/{app}", {"capabilities": ["ViewBase", capability]})

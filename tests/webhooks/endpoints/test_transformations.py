@@ -12,11 +12,6 @@ from tests.webhooks.world import WebhooksWorld
 CODE = "function handler(webhook) { return webhook }"
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def path_of(world: WebhooksWorld) -> str:
     app = world.make_app()
     return f"/app/{app}/endpoint/{world.make_endpoint(app)}/transformation"
@@ -99,8 +94,7 @@ def test_what_cannot_be_right_is_refused(world: WebhooksWorld, given: dict[str, 
     assert world.ask("GET", path)["code"] is None
 
 
-def test_code_can_be_tried(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_code_can_be_tried(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, "https://user:pass@a.example/in")
     trial = {"code": CODE, "eventType": "order.paid", "payload": {"n": 1}, "variables": {"K": "v"}}
     shown = world.ask("POST", f"/app/{app}/endpoint/{endpoint}/transformation/simulate", trial)
@@ -154,9 +148,8 @@ def test_what_spoiled_code_answers_is_refused(world: WebhooksWorld, answer: dict
     assert text in refused.body["detail"][0]["msg"]
 
 
-def test_what_is_tried_passes_the_rules_of_what_is_sent(world: WebhooksWorld) -> None:
+def test_what_is_tried_passes_the_rules_of_what_is_sent(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint with a gate, and a queue
-    app = world.make_app()
     gated, queue = world.make_endpoint(app), world.make_endpoint(app, "ironmq:///inside")
     grant = {"grantType": "clientCredentials", "authMethod": "clientSecretBasic", "clientId": "c", "clientSecret": "s"}
     world.ask("PUT", f"/app/{app}/endpoint/{gated}/oauth", {**grant, "tokenUrl": "https://id.example/token"})
@@ -176,8 +169,7 @@ def test_what_is_tried_passes_the_rules_of_what_is_sent(world: WebhooksWorld) ->
     assert world.ask("POST", f"/app/{app}/endpoint/{gated}/transformation/simulate", trial)["cancel"] is True
 
 
-def test_a_portal_needs_the_capability(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_portal_needs_the_capability(world: WebhooksWorld, app: str) -> None:
     endpoint, hidden = world.make_endpoint(app), world.make_endpoint(app, "ironmq:///inside")
     path = f"/app/{app}/endpoint/{endpoint}/transformation"
 

@@ -19,11 +19,6 @@ from pushhub.webhooks.model.redaction import TOO_COSTLY
 SCHEMA = {"1": {"type": "object"}, "2": {"type": "object", "required": ["email"]}}
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def post(world: WebhooksWorld, app: str, payload: dict[str, Any], event_type: str = "a") -> Any:
     return world.call("POST", f"/app/{app}/msg", {"eventType": event_type, "payload": payload})
 
@@ -55,8 +50,7 @@ def test_a_schema_that_cannot_be_enforced_is_refused_when_it_is_to_be(world: Web
     assert world.call("PATCH", "/event-type/a", {"schemaEnforcement": "warn"}).status == 422
 
 
-def test_an_endpoint_gets_what_its_payload_filters_let_through(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_endpoint_gets_what_its_payload_filters_let_through(world: WebhooksWorld, app: str) -> None:
     filters = [
         {"path": "status", "operator": "eq", "value": "paid"},
         {"path": "total", "operator": "gt", "value": 10},
@@ -104,9 +98,8 @@ def test_what_is_no_filter_is_refused(world: WebhooksWorld, filters: Any) -> Non
     assert world.call("POST", f"/app/{world.make_app()}/endpoint", body).status == 422
 
 
-def test_an_endpoint_may_be_a_queue_of_this_hub(world: WebhooksWorld) -> None:
+def test_an_endpoint_may_be_a_queue_of_this_hub(world: WebhooksWorld, app: str) -> None:
     # Given a pull queue, and an endpoint that delivers to it
-    app = world.make_app()
     endpoint = world.make_endpoint(app, "ironmq:///orders")
     # When a message is posted
     posted = post(world, app, {"n": 1}).body
@@ -118,8 +111,7 @@ def test_an_endpoint_may_be_a_queue_of_this_hub(world: WebhooksWorld) -> None:
     assert (attempt["endpointId"], attempt["responseStatusCode"], attempt["statusText"]) == (endpoint, 200, "success")
 
 
-def test_an_endpoint_may_be_a_topic_of_this_hub(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_endpoint_may_be_a_topic_of_this_hub(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app, "notification2://orders")
     posted = post(world, app, {"source": {"id": "1"}}).body
     world.run(seconds=1)
@@ -127,8 +119,7 @@ def test_an_endpoint_may_be_a_topic_of_this_hub(world: WebhooksWorld) -> None:
     assert attempt["statusText"] == "success"
 
 
-def test_what_a_topic_cannot_carry_is_refused_and_a_full_one_says_so(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_what_a_topic_cannot_carry_is_refused_and_a_full_one_says_so(world: WebhooksWorld, app: str) -> None:
     for more in ({"headers": {"x-key": "1"}}, {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}):
         refused = world.call("POST", f"/app/{app}/endpoint", {"url": "notification2://orders", **more})
         assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", *more])

@@ -44,8 +44,12 @@ class Polled(WebhooksWorld):
         return self.call("POST", f"{path or self.path}/commit", {"offset": offset}, token=self.key).status
 
 
-def test_a_consumer_works_on_what_it_was_given_until_it_acknowledges_it() -> None:
-    world = Polled()
+@pytest.fixture
+def world() -> Polled:
+    return Polled()
+
+
+def test_a_consumer_works_on_what_it_was_given_until_it_acknowledges_it(world: Polled) -> None:
     world.sent(1, 2, 3, 4)
     # It is given messages in order, and nothing else until it acknowledges some of them
     assert world.poll(limit=3) == [(1, 1), (2, 2), (3, 3)]
@@ -63,8 +67,7 @@ def test_a_consumer_works_on_what_it_was_given_until_it_acknowledges_it() -> Non
     assert world.poll() == [(5, 5)]
 
 
-def test_what_is_not_acknowledged_in_time_is_given_again() -> None:
-    world = Polled()
+def test_what_is_not_acknowledged_in_time_is_given_again(world: Polled) -> None:
     world.sent(1)
     assert world.poll(lease_duration_ms=10_000) == [(1, 1)]
     world.clock.advance(ms=9_999)
@@ -76,8 +79,7 @@ def test_what_is_not_acknowledged_in_time_is_given_again() -> None:
     assert world.poll() == []
 
 
-def test_each_consumer_has_a_place_of_its_own() -> None:
-    world = Polled()
+def test_each_consumer_has_a_place_of_its_own(world: Polled) -> None:
     world.sent(1)
     other = world.path.removesuffix("c") + "d"
     late = world.path.removesuffix("c") + "late"
@@ -87,8 +89,7 @@ def test_each_consumer_has_a_place_of_its_own() -> None:
     assert world.poll(late) == [(1, 2)]
 
 
-def test_it_gets_what_it_has_chosen_and_nothing_while_it_is_disabled() -> None:
-    world = Polled()
+def test_it_gets_what_it_has_chosen_and_nothing_while_it_is_disabled(world: Polled) -> None:
     world.ask("POST", "/event-type", {"name": "b", "description": ""})
     assert world.subscribed(eventTypes=["b"])["id"] == world.sink
     world.sent(1)
@@ -103,8 +104,7 @@ def test_it_gets_what_it_has_chosen_and_nothing_while_it_is_disabled() -> None:
     assert world.sender.requests == []
 
 
-def test_a_key_opens_the_polling_endpoint_that_it_has_set_up_and_no_other() -> None:
-    world = Polled()
+def test_a_key_opens_the_polling_endpoint_that_it_has_set_up_and_no_other(world: Polled) -> None:
     shown = world.ask("GET", world.own, token=world.key)
     assert (shown["destId"], shown["status"], "endpId" in shown) == (world.sink, "active", False)
     created = world.ask("POST", f"/app/{world.app}/destination", {"type": "pollingEndpoint"})
@@ -124,8 +124,7 @@ def test_a_key_opens_the_polling_endpoint_that_it_has_set_up_and_no_other() -> N
     assert world.call("GET", world.path).status == 200
 
 
-def test_an_autoconfiguration_sets_up_one_kind() -> None:
-    world = Polled()
+def test_an_autoconfiguration_sets_up_one_kind(world: Polled) -> None:
     wanted = {"url": "https://a.example/in"}
     assert world.call("PUT", f"{world.own}/endpoint", wanted, token=world.key).status == 409
     queue = {"type": "sqs", "config": {"queueUrl": QUEUE}}
@@ -142,14 +141,12 @@ def test_an_autoconfiguration_sets_up_one_kind() -> None:
         ({"limit": 0}, 422),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused(query: dict[str, Any], status: int) -> None:
-    world = Polled()
+def test_what_cannot_be_asked_for_is_refused(world: Polled, query: dict[str, Any], status: int) -> None:
     assert world.call("GET", world.path, token=world.key, **query).status == status
     assert world.commit(2**53) == 422
 
 
-def test_code_and_examples_are_not_for_what_is_polled() -> None:
-    world = Polled()
+def test_code_and_examples_are_not_for_what_is_polled(world: Polled) -> None:
     path = f"/app/{world.app}/destination/{world.sink}"
     assert world.call("PATCH", f"{path}/transformation", {"code": "function handler(i) { }"}).status == 422
     world.sent(1)
@@ -161,9 +158,8 @@ def test_code_and_examples_are_not_for_what_is_polled() -> None:
     assert world.sender.requests == []
 
 
-def test_setting_up_that_was_interrupted_is_repeated() -> None:
+def test_setting_up_that_was_interrupted_is_repeated(world: Polled) -> None:
     # Given an autoconfiguration whose polling endpoint was made, but not noted
-    world = Polled()
     store = world.ports.autoconfig_store
     [found] = store._kept.values()
     store.put_autoconfig(replace(found, endpoint_id="", polls=False))

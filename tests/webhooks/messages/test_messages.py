@@ -26,11 +26,6 @@ URL = "https://a.example/in"
 HOUR = 3600
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def post(world: WebhooksWorld, app: str, event_type: str = "user.created", **fields: Any) -> dict[str, Any]:
     body = {"eventType": event_type, "payload": {"a": "ü"}, **fields}
     answer = world.call("POST", f"/app/{app}/msg", body)
@@ -60,9 +55,8 @@ def secret(world: WebhooksWorld, app: str, endpoint: str) -> str:
     return str(world.ask("GET", f"/app/{app}/endpoint/{endpoint}/secret")["key"])
 
 
-def test_a_message_reaches_each_endpoint_that_wants_it_signed_and_byte_for_byte(world: WebhooksWorld) -> None:
+def test_a_message_reaches_each_endpoint_that_wants_it_signed_and_byte_for_byte(world: WebhooksWorld, app: str) -> None:
     # Given two endpoints
-    app = world.make_app()
     first = world.make_endpoint(app, headers={"X-Key": "1"})
     world.make_endpoint(app, "https://b.example/in")
     # When a message is posted with unusual formatting of its JSON
@@ -122,8 +116,7 @@ def test_a_message_that_breaks_a_rule_is_refused(world: WebhooksWorld, fields: d
     assert world.ask("GET", f"/app/{app}/msg")["data"] == []
 
 
-def test_what_is_too_large_or_for_nobody_is_refused(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_what_is_too_large_or_for_nobody_is_refused(world: WebhooksWorld, app: str) -> None:
     large = world.call("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"a": "x" * 2_097_152}})
     assert (large.status, large.body["code"]) == (413, "payload_too_large")
     nobody = world.call("POST", "/app/none/msg", {"eventType": "a", "payload": {}})
@@ -173,8 +166,7 @@ def test_an_application_is_made_with_its_first_message(world: WebhooksWorld) -> 
         assert (answer.status, answer.body["detail"][0]["type"]) == (422, f"application_uid_{kind}")
 
 
-def test_raw_text_goes_out_as_it_is_with_its_content_type(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_raw_text_goes_out_as_it_is_with_its_content_type(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app)
     raw = {"rawPayload": "<a>ü</a>", "headers": {"content-type": "text/xml"}}
     posted = post(world, app, payload={}, transformationsParams=raw)
@@ -215,8 +207,7 @@ def test_a_payload_is_shown_as_the_very_text_it_was_posted_as(limit: int, monkey
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": "\\ud800"}', "[" * 5_000])
-def test_raw_text_that_only_looks_like_json_is_shown_as_text(world: WebhooksWorld, text: str) -> None:
-    app = world.make_app()
+def test_raw_text_that_only_looks_like_json_is_shown_as_text(world: WebhooksWorld, app: str, text: str) -> None:
     posted = post(world, app, payload={}, transformationsParams={"rawPayload": text})
     assert world.ask("GET", f"/app/{app}/msg/{posted['id']}")["payload"] == {"rawPayload": text}
 
@@ -246,8 +237,7 @@ def test_event_types_channels_and_disabling_select_endpoints(world: WebhooksWorl
     assert world.ask("POST", f"/app/{app}/msg/precheck/active", {"eventType": "a"}) == {"active": True}
 
 
-def test_an_endpoint_made_or_changed_just_before_counts(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_an_endpoint_made_or_changed_just_before_counts(world: WebhooksWorld, app: str) -> None:
     post(world, app)
     endpoint = world.make_endpoint(app)
     post(world, app)
@@ -258,8 +248,7 @@ def test_an_endpoint_made_or_changed_just_before_counts(world: WebhooksWorld) ->
     assert len(world.sender.requests) == 1
 
 
-def test_a_repeated_post_is_one_message(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_repeated_post_is_one_message(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app)
     body, key = {"eventType": "a", "payload": {"n": 1}}, {"Idempotency-Key": "k"}
     first = world.call("POST", f"/app/{app}/msg", body, headers=key)
@@ -282,9 +271,8 @@ def test_a_post_that_was_refused_can_be_repeated_with_its_key(world: WebhooksWor
     assert world.call("POST", f"/app/{app}/msg", body, headers=key).status == 202
 
 
-def test_what_fails_is_tried_again_on_svix_schedule_and_then_given_up(world: WebhooksWorld) -> None:
+def test_what_fails_is_tried_again_on_svix_schedule_and_then_given_up(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint that is down
-    app = world.make_app()
     endpoint = world.make_endpoint(app)
     world.sender.script(URL, Reply(status_code=500, body=b"no"))
     posted = post(world, app)
@@ -310,9 +298,8 @@ def test_what_fails_is_tried_again_on_svix_schedule_and_then_given_up(world: Web
     assert (destination["id"], destination["statusText"], destination["nextAttempt"]) == (endpoint, "fail", None)
 
 
-def test_an_answer_that_is_cut_within_a_letter_is_text(world: WebhooksWorld) -> None:
+def test_an_answer_that_is_cut_within_a_letter_is_text(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint whose answer is longer than what is kept, which ends within a letter
-    app = world.make_app()
     world.make_endpoint(app)
     world.sender.script(URL, Reply(status_code=200, body="Überlastet, spät".encode()[:-2]))
     posted = post(world, app)
@@ -322,8 +309,7 @@ def test_an_answer_that_is_cut_within_a_letter_is_text(world: WebhooksWorld) -> 
     assert attempt["response"] == "Überlastet, sp"
 
 
-def test_attempts_say_what_was_answered(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_attempts_say_what_was_answered(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app)
     world.sender.script(
         URL,
@@ -372,17 +358,15 @@ def test_attempts_say_what_was_answered(world: WebhooksWorld) -> None:
     }
 
 
-def test_statistics_cover_four_weeks_at_most_and_nothing_to_come(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_statistics_cover_four_weeks_at_most_and_nothing_to_come(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app)
     for query in ({"since": "2026-01-01T00:00:00Z"}, {"until": "2099-01-01T00:00:00Z"}):
         answer = world.call("GET", f"/app/{app}/endpoint/{endpoint}/stats", query=urlencode(query))
         assert (answer.status, answer.body["code"]) == (400, "invalid_range")
 
 
-def test_a_resent_message_is_tried_once_at_once_whatever_the_filters(world: WebhooksWorld) -> None:
+def test_a_resent_message_is_tried_once_at_once_whatever_the_filters(world: WebhooksWorld, app: str) -> None:
     # Given a message that an endpoint was never owed
-    app = world.make_app()
     endpoint = world.make_endpoint(app, channels=["x"])
     posted = post(world, app)
     world.run(seconds=1)
@@ -406,8 +390,7 @@ def test_a_resent_message_is_tried_once_at_once_whatever_the_filters(world: Webh
     assert verified(request, secret(world, app, endpoint))
 
 
-def test_a_success_by_hand_ends_automatic_retries_and_a_failure_does_not(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_success_by_hand_ends_automatic_retries_and_a_failure_does_not(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app)
     world.sender.script(URL, 500, 500, 500, 200)
     posted = post(world, app)
@@ -425,8 +408,7 @@ def test_a_success_by_hand_ends_automatic_retries_and_a_failure_does_not(world: 
     assert len(world.sender.requests) == 4
 
 
-def test_to_a_disabled_endpoint_nothing_is_resent(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_to_a_disabled_endpoint_nothing_is_resent(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app, disabled=True)
     posted = post(world, app)
     resent = world.call("POST", f"/app/{app}/msg/{posted['id']}/endpoint/{endpoint}/resend")
@@ -435,9 +417,8 @@ def test_to_a_disabled_endpoint_nothing_is_resent(world: WebhooksWorld) -> None:
     assert world.sender.requests == []
 
 
-def test_an_expunged_message_is_not_sent_nor_shown(world: WebhooksWorld) -> None:
+def test_an_expunged_message_is_not_sent_nor_shown(world: WebhooksWorld, app: str) -> None:
     # Given a message that waits for its next try, and a large one
-    app = world.make_app()
     endpoint = world.make_endpoint(app)
     world.sender.script(URL, 500)
     posted, large = post(world, app), post(world, app, payload={"a": "x" * 20_000}, eventId="order-7")
@@ -458,16 +439,14 @@ def test_an_expunged_message_is_not_sent_nor_shown(world: WebhooksWorld) -> None
         assert (gone.status, gone.body["code"]) == (400, "missing_payload")
 
 
-def test_a_payload_is_gone_after_its_retention_and_the_message_stays_listed(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_payload_is_gone_after_its_retention_and_the_message_stays_listed(world: WebhooksWorld, app: str) -> None:
     posted = post(world, app, payloadRetentionHours=1)
     assert world.ask("GET", f"/app/{app}/msg/{posted['id']}")["payload"] == {"a": "ü"}
     world.clock.advance(ms=HOUR * 1000)
     assert world.ask("GET", f"/app/{app}/msg/{posted['id']}")["payload"] == {"expired": True}
 
 
-def test_a_message_is_not_sent_before_its_time(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_message_is_not_sent_before_its_time(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app)
     at = datetime.fromtimestamp(world.clock.now() / 1000 + 23 * HOUR, UTC)
     posted = post(world, app, deliverAt=at.isoformat())
@@ -478,8 +457,7 @@ def test_a_message_is_not_sent_before_its_time(world: WebhooksWorld) -> None:
     assert len(world.sender.requests) == 1
 
 
-def test_retry_after_is_obeyed_and_410_disables(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_retry_after_is_obeyed_and_410_disables(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app)
     world.sender.script(URL, Reply(status_code=503, headers={"retry-after": "3000"}), 410)
     post(world, app)
@@ -492,9 +470,8 @@ def test_retry_after_is_obeyed_and_410_disables(world: WebhooksWorld) -> None:
     assert len(world.sender.requests) == 2
 
 
-def test_a_rotated_secret_signs_beside_the_old_one_for_a_while(world: WebhooksWorld) -> None:
+def test_a_rotated_secret_signs_beside_the_old_one_for_a_while(world: WebhooksWorld, app: str) -> None:
     # Given an endpoint whose secret is rotated to an Ed25519 key
-    app = world.make_app()
     endpoint = world.make_endpoint(app)
     old = secret(world, app, endpoint)
     key = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="
@@ -519,8 +496,7 @@ def test_a_rotated_secret_signs_beside_the_old_one_for_a_while(world: WebhooksWo
     assert verified(world.sender.requests[-1], new)
 
 
-def test_without_grace_the_old_secret_ends_at_once_and_the_eleventh_is_too_many(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_without_grace_the_old_secret_ends_at_once_and_the_eleventh_is_too_many(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app)
     path = f"/app/{app}/endpoint/{endpoint}/secret/rotate"
     old = secret(world, app, endpoint)
@@ -551,8 +527,7 @@ def test_an_example_reaches_its_endpoint_whatever_it_chooses(world: WebhooksWorl
     assert world.call("POST", path, {"eventType": "none"}).status == 404
 
 
-def test_a_deleted_endpoint_gets_nothing_more_and_stays_a_destination(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_deleted_endpoint_gets_nothing_more_and_stays_a_destination(world: WebhooksWorld, app: str) -> None:
     endpoint = world.make_endpoint(app)
     world.sender.script(URL, 500)
     posted = post(world, app)
@@ -565,8 +540,7 @@ def test_a_deleted_endpoint_gets_nothing_more_and_stays_a_destination(world: Web
     assert world.call("GET", f"/app/{app}/endpoint/{endpoint}").status == 404
 
 
-def test_a_deleted_application_sends_nothing_more(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_a_deleted_application_sends_nothing_more(world: WebhooksWorld, app: str) -> None:
     world.make_endpoint(app)
     world.sender.script(URL, 500)
     post(world, app)
@@ -576,9 +550,8 @@ def test_a_deleted_application_sends_nothing_more(world: WebhooksWorld) -> None:
     assert len(world.sender.requests) == 1
 
 
-def test_messages_are_listed_newest_first_within_the_times_asked_for(world: WebhooksWorld) -> None:
+def test_messages_are_listed_newest_first_within_the_times_asked_for(world: WebhooksWorld, app: str) -> None:
     # Given messages a minute apart
-    app = world.make_app()
     posted = []
     for number in range(5):
         posted.append(post(world, app, f"type-{number % 2}"))
@@ -618,8 +591,7 @@ def test_messages_are_listed_newest_first_within_the_times_asked_for(world: Webh
     assert listed() == []
 
 
-def test_ingest_and_control_take_messages_alike(world: WebhooksWorld) -> None:
-    app = world.make_app()
+def test_ingest_and_control_take_messages_alike(world: WebhooksWorld, app: str) -> None:
     posting = world.hub.part(Webhooks).posting_api
     body = {"eventType": "a", "payload": {"a": 1}}
     one = world.call("POST", f"/app/{app}/msg", body, api=posting)

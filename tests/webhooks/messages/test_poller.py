@@ -20,10 +20,8 @@ def post(world: WebhooksWorld, app: str, **more: Any) -> str:
     return str(world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}, **more})["id"])
 
 
-def test_a_poller_without_an_iterator_gets_what_waits() -> None:
+def test_a_poller_without_an_iterator_gets_what_waits(world: WebhooksWorld, app: str) -> None:
     # Given messages that were posted before anybody polled
-    world = WebhooksWorld()
-    app = world.make_app()
     ids = [post(world, app) for _ in range(3)]
     world.clock.advance(seconds=80 * 86_400)
     ids.append(post(world, app))
@@ -45,10 +43,8 @@ def test_a_poller_without_an_iterator_gets_what_waits() -> None:
     assert empty["iterator"]
 
 
-def test_whoever_has_a_clock_that_is_ahead_misses_nothing() -> None:
+def test_whoever_has_a_clock_that_is_ahead_misses_nothing(world: WebhooksWorld, app: str) -> None:
     # Given readers that ask for what comes after a moment that is still to come
-    world = WebhooksWorld()
-    app = world.make_app()
     path = f"/app/{app}/poller/sink"
     ahead = iso_time(world.clock.now() + 3_600_000)
     polled = world.ask("GET", path, after=ahead)["iterator"]
@@ -87,9 +83,7 @@ class Reader:
         raise AssertionError("no end")
 
 
-def test_messages_are_read_in_order_once_each() -> None:
-    world = WebhooksWorld()
-    app = world.make_app()
+def test_messages_are_read_in_order_once_each(world: WebhooksWorld, app: str) -> None:
     reader = Reader(world, app)
     ids = [post(world, app) for _ in range(5)]
     assert reader.read() == ids

@@ -17,11 +17,6 @@ URL = "https://a.example/in"
 FIELDS = ["order.id", "customer"]
 
 
-@pytest.fixture
-def world() -> WebhooksWorld:
-    return WebhooksWorld()
-
-
 def found(world: WebhooksWorld, value: str, project: str = PROJECT) -> list[dict[str, Any]]:
     answer = Hub(world).call("GET", f"/search?value={quote(value)}", project=project)
     assert answer.status == 200, answer

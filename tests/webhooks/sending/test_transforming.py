@@ -251,10 +251,8 @@ def test_a_cloud_event_holds_what_code_made(hub: Transformed) -> None:
     assert json.loads(hub.sent().body)["data"] == {"n": 2}
 
 
-def test_nothing_is_sent_while_code_cannot_be_run() -> None:
+def test_nothing_is_sent_while_code_cannot_be_run(world: WebhooksWorld, app: str) -> None:
     # Given code, and a function that answers nobody
-    world = WebhooksWorld()
-    app = world.make_app()
     endpoint = world.make_endpoint(app)
     world.ask("PATCH", f"/app/{app}/endpoint/{endpoint}/transformation", {"code": SAME, "enabled": True})
     world.ports.scripts.failing = True

@@ -99,9 +99,13 @@ def slack(world: Sources, body: bytes, secret: str = "slack-secret") -> dict[str
     return {"x-slack-request-timestamp": at, "x-slack-signature": f"v0={signature}", "content-type": "application/json"}
 
 
-def test_what_is_verified_goes_on_byte_for_byte_with_its_senders_headers() -> None:
+@pytest.fixture
+def world() -> Sources:
+    return Sources()
+
+
+def test_what_is_verified_goes_on_byte_for_byte_with_its_senders_headers(world: Sources) -> None:
     # Given a source with an endpoint
-    world = Sources()
     source = world.create(secret=SECRET)
     # When its sender posts
     answer = world.arrive(source, BODY, github())
@@ -150,8 +154,7 @@ def test_what_is_not_its_senders_is_refused_counted_and_kept_nowhere(changed: di
     assert world.arrive(source, BODY, github())["headers"][MESSAGE_ID]
 
 
-def test_an_old_request_is_refused_even_if_it_is_true() -> None:
-    world = Sources()
+def test_an_old_request_is_refused_even_if_it_is_true(world: Sources) -> None:
     source = world.create("slack", secret="slack-secret")
     body = b'{"type": "event_callback", "event_id": "Ev1", "event": {"type": "app_mention"}}'
     headers = slack(world, body)
@@ -160,9 +163,8 @@ def test_an_old_request_is_refused_even_if_it_is_true() -> None:
     assert world.stats(source)["days"][0]["old"] == 1
 
 
-def test_the_same_event_twice_is_delivered_once_and_answered_twice() -> None:
+def test_the_same_event_twice_is_delivered_once_and_answered_twice(world: Sources) -> None:
     # Given a sender that got no answer, and posts again with a new signature
-    world = Sources()
     source = world.create("slack", secret="slack-secret")
     body = b'{"type": "event_callback", "event_id": "Ev1", "event": {"type": "app_mention"}}'
     first = world.arrive(source, body, slack(world, body))
@@ -213,8 +215,7 @@ def test_nothing_is_lost_and_nothing_comes_twice_whatever_call_goes_wrong(fault:
         assert len(world.sender.requests_to(ENDPOINT)) == 1, (number, world.plan.calls)
 
 
-def test_a_sender_without_a_secret_is_known_by_the_url_alone() -> None:
-    world = Sources()
+def test_a_sender_without_a_secret_is_known_by_the_url_alone(world: Sources) -> None:
     source = world.create("generic-webhook")
     assert source["verified"] is False
     answer = world.arrive(
@@ -228,8 +229,7 @@ def test_a_sender_without_a_secret_is_known_by_the_url_alone() -> None:
     assert "idempotency-key" not in headers
 
 
-def test_a_scheme_of_the_owners_verifies_a_sender_that_nobody_knows() -> None:
-    world = Sources()
+def test_a_scheme_of_the_owners_verifies_a_sender_that_nobody_knows(world: Sources) -> None:
     scheme = {"content": "{body}", "header": {"name": "X-Acme-Signature"}, "secret": "acme-secret"}
     source = world.create("generic-webhook", signature=scheme)
     assert source["verified"] is True
@@ -239,8 +239,7 @@ def test_a_scheme_of_the_owners_verifies_a_sender_that_nobody_knows() -> None:
     assert world.arrive(source, BODY + b" ", {"x-acme-signature": signature})["statusCode"] == 400
 
 
-def test_twilio_signs_the_url_that_the_source_has() -> None:
-    world = Sources()
+def test_twilio_signs_the_url_that_the_source_has(world: Sources) -> None:
     source = world.create("generic-webhook", signature={"preset": "twilio", "secret": "12345"})
     url = f"{source['ingestUrl']}?a=b%20c"
     signed = url + "BodyhiFrom+1"
@@ -254,8 +253,7 @@ class TestTheUrl:
     """It is public, so it tells nothing to whoever does not have it."""
 
     @pytest.mark.parametrize("method", ["POST", "GET", "OPTIONS"])
-    def test_a_guess_is_not_found_whatever_is_wrong(self, method: str) -> None:
-        world = Sources()
+    def test_a_guess_is_not_found_whatever_is_wrong(self, world: Sources, method: str) -> None:
         source = world.create("meta", secret="s", verifyToken="v")
         project, source_id, token = urlsplit(source["ingestUrl"]).path.split("/")[-3:]
         app = world.make_app()
@@ -277,8 +275,7 @@ class TestTheUrl:
         assert answers == {(404, '{"code": "not_found", "detail": "Entity not found"}')}
         assert world.stats(source)["days"] == []
 
-    def test_of_a_deleted_source_nothing_is_left(self) -> None:
-        world = Sources()
+    def test_of_a_deleted_source_nothing_is_left(self, world: Sources) -> None:
         source = world.create(secret=SECRET)
         assert world.arrive(source, BODY, github())["statusCode"] == 200
         assert world.manage("DELETE", f"/{source['id']}")[0] == 204
@@ -286,21 +283,18 @@ class TestTheUrl:
         world.run(seconds=5)
         assert world.sender.requests_to(ENDPOINT) == []
 
-    def test_a_body_that_is_too_large_is_refused_unread(self) -> None:
-        world = Sources()
+    def test_a_body_that_is_too_large_is_refused_unread(self, world: Sources) -> None:
         source = world.create(secret=SECRET)
         body = b" " * 2_097_153
         assert world.arrive(source, body, github(body))["statusCode"] == 413
 
-    def test_a_suspended_project_takes_nothing(self) -> None:
-        world = Sources()
+    def test_a_suspended_project_takes_nothing(self, world: Sources) -> None:
         source = world.create(secret=SECRET)
         Projects(config=world.config, clock=world.clock).suspend(source["ingestUrl"].split("/")[-3])
         world.clock.advance(seconds=5)
         assert world.arrive(source, BODY, github())["statusCode"] == 403
 
-    def test_headers_of_strangers_neither_break_anything_nor_go_on(self) -> None:
-        world = Sources()
+    def test_headers_of_strangers_neither_break_anything_nor_go_on(self, world: Sources) -> None:
         source = world.create("generic-webhook")
         evil = {
             "content-type": "text/\r\nx: y",
@@ -372,9 +366,8 @@ class TestLoops:
         assert (status, body["detail"][0]["loc"]) == (422, ["body", "url"])
         assert "own URL" in body["detail"][0]["msg"]
 
-    def test_a_longer_one_ends_by_its_hops(self) -> None:
+    def test_a_longer_one_ends_by_its_hops(self, world: Sources) -> None:
         # Given two sources that send to each other, and a first message
-        world = Sources()
         one, two = world.create("generic-webhook", url=None), world.create("generic-webhook", url=None)
         targets = {"https://one.example/": one, "https://two.example/": two}
         for source, url in ((one, "https://two.example/"), (two, "https://one.example/")):
@@ -392,9 +385,8 @@ class TestLoops:
         assert answers == [200] * MAX_HOPS + [508]
 
     @pytest.mark.parametrize("name", ["Pushhub-Hops", "pushhub-hops"])
-    def test_no_header_of_an_owners_makes_a_way_look_shorter(self, name: str) -> None:
+    def test_no_header_of_an_owners_makes_a_way_look_shorter(self, world: Sources, name: str) -> None:
         # Given a source whose endpoint is to be told that every message is new
-        world = Sources()
         source = world.create("generic-webhook")
         [endpoint] = world.manage("GET", f"/{source['id']}/endpoint")[1]["data"]
         headers = {"headers": {name: "0"}}
@@ -405,9 +397,8 @@ class TestLoops:
         [sent] = world.sender.requests_to(ENDPOINT)
         assert [text for each, text in sent.headers.items() if each.lower() == "pushhub-hops"] == ["4"]
 
-    def test_the_way_of_what_was_consumed_goes_on(self) -> None:
+    def test_the_way_of_what_was_consumed_goes_on(self, world: Sources) -> None:
         # Given an application that is given a message of a queue, which has passed three queues of hubs
-        world = Sources()
         app = world.make_app()
         world.make_endpoint(app, url=ENDPOINT)
         takes_in = world.hub.part(Webhooks).takes_in
@@ -423,8 +414,7 @@ class TestLoops:
 class TestChallenges:
     """Senders ask whether a URL is really their user's. Nothing is stored of that."""
 
-    def test_slack_is_sent_back_its_challenge_once_its_question_is_verified(self) -> None:
-        world = Sources()
+    def test_slack_is_sent_back_its_challenge_once_its_question_is_verified(self, world: Sources) -> None:
         source = world.create("slack", secret="slack-secret")
         body = b'{"type": "url_verification", "challenge": "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"}'
         answer = world.arrive(source, body, slack(world, body))
@@ -433,8 +423,7 @@ class TestChallenges:
         assert world.arrive(source, body, slack(world, body, "another"))["statusCode"] == 400
         assert world.ask("GET", f"/app/{source['id']}/msg")["data"] == []
 
-    def test_zoom_is_sent_back_its_token_hashed(self) -> None:
-        world = Sources()
+    def test_zoom_is_sent_back_its_token_hashed(self, world: Sources) -> None:
         source = world.create("zoom", secret="zoom-secret-token")
         body = b'{"event": "endpoint.url_validation", "payload": {"plainToken": "qgg8vlvZRS6UYooatFL8Aw"}}'
         at = str(world.clock.now() // 1000)
@@ -445,8 +434,7 @@ class TestChallenges:
             "encryptedToken": "d9e0d764a78494688ba3f2d5c0ed4ca311394b4834d959759213424d2df961e3",
         }
 
-    def test_meta_is_sent_back_its_challenge_if_it_shows_the_token(self) -> None:
-        world = Sources()
+    def test_meta_is_sent_back_its_challenge_if_it_shows_the_token(self, world: Sources) -> None:
         source = world.create("meta", secret="app-secret", verifyToken="mine")
         path = urlsplit(source["ingestUrl"]).path
 
@@ -459,8 +447,7 @@ class TestChallenges:
         assert asked("hub.mode=subscribe&hub.challenge=%0d%0a&hub.verify_token=mine")[0] == 404
         assert asked("")[0] == 404
 
-    def test_a_subscription_of_sns_is_confirmed_at_sns_alone(self) -> None:
-        world = Sources()
+    def test_a_subscription_of_sns_is_confirmed_at_sns_alone(self, world: Sources) -> None:
         source = world.create("generic-webhook")
         headers = {"x-amz-sns-message-type": "SubscriptionConfirmation", "content-type": "text/plain; charset=UTF-8"}
         url = "https://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=arn:aws:sns:x&Token=2336"
@@ -493,8 +480,7 @@ class TestChallenges:
         assert world.arrive(github_source, body, {**github(body), **headers})["statusCode"] == 200
         assert len(world.sender.requests) == asked_before
 
-    def test_a_sender_of_cloud_events_gets_consent(self) -> None:
-        world = Sources()
+    def test_a_sender_of_cloud_events_gets_consent(self, world: Sources) -> None:
         source = world.create("generic-webhook")
         path = urlsplit(source["ingestUrl"]).path
         answer = world.ask_at("OPTIONS", path, headers={"webhook-request-origin": "events.example"})
@@ -503,8 +489,7 @@ class TestChallenges:
         assert "WebHook-Allowed-Origin" not in world.ask_at("OPTIONS", path)["headers"]
 
 
-def test_a_quota_is_not_used_up_by_forgers() -> None:
-    world = Sources()
+def test_a_quota_is_not_used_up_by_forgers(world: Sources) -> None:
     source = world.create(secret=SECRET)
     world.config.put_project(Project(project_id=PROJECT, created_at=0, quota=Quota.of(1, 1)))
     for _ in range(100):

@@ -12,8 +12,12 @@ from pushhub.base.webhook_senders import SENDERS
 from pushhub.webhooks.model.source import GRACE_MS, MOST_ROTATIONS
 
 
-def test_a_source_is_shown_without_its_secret_and_with_its_url() -> None:
-    world = Sources()
+@pytest.fixture
+def world() -> Sources:
+    return Sources()
+
+
+def test_a_source_is_shown_without_its_secret_and_with_its_url(world: Sources) -> None:
     status, created = world.manage(
         "POST",
         "",
@@ -35,8 +39,7 @@ def test_a_source_is_shown_without_its_secret_and_with_its_url() -> None:
     assert world.manage("GET", "")[1]["data"] == [created]
 
 
-def test_sources_and_applications_are_two_lists_with_uids_of_their_own() -> None:
-    world = Sources()
+def test_sources_and_applications_are_two_lists_with_uids_of_their_own(world: Sources) -> None:
     app = world.make_app(uid="same")
     status, source = world.manage("POST", "", {"name": "s", "uid": "same", "type": "generic-webhook", "config": None})
     assert status == 201
@@ -52,8 +55,7 @@ def test_sources_and_applications_are_two_lists_with_uids_of_their_own() -> None
     )
 
 
-def test_another_project_sees_nothing_of_a_source() -> None:
-    world = Sources()
+def test_another_project_sees_nothing_of_a_source(world: Sources) -> None:
     source = world.create(secret=SECRET)
     other = world.other_token
     assert world.manage("GET", "", token=other)[1]["data"] == []
@@ -76,8 +78,7 @@ def test_a_kind_that_nobody_verifies_here_is_refused_by_name(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", SENDERS)
-def test_each_kind_is_made_and_those_that_sign_always_need_a_secret(kind: str) -> None:
-    world = Sources()
+def test_each_kind_is_made_and_those_that_sign_always_need_a_secret(world: Sources, kind: str) -> None:
     config = {"secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"} if kind != "generic-webhook" else {}
     assert world.manage("POST", "", {"name": "s", "type": kind, "config": config})[0] == 201
     status, body = world.manage("POST", "", {"name": "s", "type": kind})
@@ -116,8 +117,7 @@ def test_what_could_not_verify_anything_is_refused_with_its_place(kind: str, con
 class TestReplacing:
     """A PUT, which is all that Svix's clients have."""
 
-    def test_it_keeps_url_secret_and_endpoints_unless_it_says_otherwise(self) -> None:
-        world = Sources()
+    def test_it_keeps_url_secret_and_endpoints_unless_it_says_otherwise(self, world: Sources) -> None:
         source = world.create(secret=SECRET)
         status, changed = world.manage("PUT", f"/{source['id']}", {"name": "new", "type": "github", "config": {}})
         assert (status, changed["name"], changed["ingestUrl"]) == (200, "new", source["ingestUrl"])
@@ -130,8 +130,7 @@ class TestReplacing:
         world.run(seconds=5)
         assert len(world.sender.requests_to(ENDPOINT)) == 2
 
-    def test_only_null_takes_a_secret_away_and_another_kind_has_its_own(self) -> None:
-        world = Sources()
+    def test_only_null_takes_a_secret_away_and_another_kind_has_its_own(self, world: Sources) -> None:
         source = world.create(secret=SECRET)
         path = f"/{source['id']}"
         assert world.manage("PUT", path, {"name": "s", "type": "stripe", "config": {}})[0] == 422
@@ -141,8 +140,7 @@ class TestReplacing:
         )
         assert world.arrive(source, BODY, {})["statusCode"] == 200
 
-    def test_a_shown_scheme_may_be_sent_back(self) -> None:
-        world = Sources()
+    def test_a_shown_scheme_may_be_sent_back(self, world: Sources) -> None:
         scheme = {"content": "{body}", "header": {"name": "X-Acme-Signature"}, "secret": "acme-secret"}
         source = world.create("generic-webhook", signature=scheme)
         wanted = {name: source[name] for name in ("name", "type", "config")}
@@ -150,17 +148,15 @@ class TestReplacing:
         # And without it, nothing is verified any more
         assert world.manage("PUT", f"/{source['id']}", {**wanted, "config": {}})[1]["verified"] is False
 
-    def test_an_unknown_one_is_created(self) -> None:
-        world = Sources()
+    def test_an_unknown_one_is_created(self, world: Sources) -> None:
         status, created = world.manage(
             "PUT", "/mine", {"name": "s", "uid": "mine", "type": "generic-webhook", "config": {}}
         )
         assert (status, created["uid"]) == (201, "mine")
 
 
-def test_a_rotated_url_goes_on_for_48_hours_and_is_rotated_three_times_in_them() -> None:
+def test_a_rotated_url_goes_on_for_48_hours_and_is_rotated_three_times_in_them(world: Sources) -> None:
     # Given a source whose URL was rotated
-    world = Sources()
     source = world.create(secret=SECRET)
     urls = [source]
     for _ in range(MOST_ROTATIONS):
@@ -183,8 +179,7 @@ def test_a_rotated_url_goes_on_for_48_hours_and_is_rotated_three_times_in_them()
     assert world.manage("POST", f"/{source['id']}/token/rotate")[0] == 200
 
 
-def test_a_portal_of_a_source_shows_it_and_no_other() -> None:
-    world = Sources()
+def test_a_portal_of_a_source_shows_it_and_no_other(world: Sources) -> None:
     source, other = world.create(secret=SECRET), world.create(secret=SECRET)
     status, access = world.manage("POST", f"/{source['id']}/dashboard", {"expiry": 3600, "readOnly": True})
     assert status == 200
@@ -200,8 +195,7 @@ def test_a_portal_of_a_source_shows_it_and_no_other() -> None:
 class TestEndpoints:
     """They are those of any application."""
 
-    def test_they_are_made_changed_and_deleted(self) -> None:
-        world = Sources()
+    def test_they_are_made_changed_and_deleted(self, world: Sources) -> None:
         source = world.create(url=None, secret=SECRET)
         path = f"/{source['id']}/endpoint"
         wanted = {"url": ENDPOINT, "uid": "e", "headers": {"X-Shop": "1"}, "throttleRate": None, "metadata": None}
@@ -218,8 +212,7 @@ class TestEndpoints:
         assert world.manage("DELETE", f"{path}/e")[0] == 204
         assert world.manage("GET", f"{path}/e")[0] == 404
 
-    def test_a_transformation_is_set_and_shown(self) -> None:
-        world = Sources()
+    def test_a_transformation_is_set_and_shown(self, world: Sources) -> None:
         source = world.create(url=None, secret=SECRET)
         created = world.manage("POST", f"/{source['id']}/endpoint", {"url": ENDPOINT})[1]
         path = f"/{source['id']}/endpoint/{created['id']}/transformation"

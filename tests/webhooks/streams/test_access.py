@@ -7,8 +7,7 @@ from tests.webhooks.streams.test_streams import event, make_stream
 from tests.webhooks.world import WebhooksWorld
 
 
-def test_an_owners_token_opens_one_stream_until_it_ends() -> None:
-    world = WebhooksWorld()
+def test_an_owners_token_opens_one_stream_until_it_ends(world: WebhooksWorld) -> None:
     stream, other = make_stream(world, uid="orders"), make_stream(world)
     token = world.ask("POST", "/auth/stream-portal-access/orders", {})["token"]
     assert token.startswith("strmsk_")
@@ -28,8 +27,7 @@ def test_an_owners_token_opens_one_stream_until_it_ends() -> None:
     assert world.call("GET", f"/stream/{stream}/sink", token=token).status == 401
 
 
-def test_a_pollers_token_reads_its_events_and_does_nothing_else() -> None:
-    world = WebhooksWorld()
+def test_a_pollers_token_reads_its_events_and_does_nothing_else(world: WebhooksWorld) -> None:
     stream = make_stream(world, uid="orders")
     wanted = {"type": "poller", "config": {}}
     mine, other = (world.ask("POST", "/stream/orders/sink", wanted)["id"] for _ in range(2))
@@ -65,8 +63,7 @@ def test_a_pollers_token_reads_its_events_and_does_nothing_else() -> None:
     assert world.call("GET", reads, token=token).status == 401
 
 
-def test_only_pollers_have_such_a_token() -> None:
-    world = WebhooksWorld()
+def test_only_pollers_have_such_a_token(world: WebhooksWorld) -> None:
     stream = make_stream(world)
     wanted = {"type": "http", "config": {"url": "https://a.example/in"}}
     sink = world.ask("POST", f"/stream/{stream}/sink", wanted)["id"]

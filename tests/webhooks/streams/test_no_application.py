@@ -71,15 +71,13 @@ def test_every_route_of_an_application_refuses_a_stream(name: str) -> None:
     assert _state(api) == before
 
 
-def test_usage_is_not_counted_for_a_stream_as_for_an_application() -> None:
-    world = WebhooksWorld()
+def test_usage_is_not_counted_for_a_stream_as_for_an_application(world: WebhooksWorld) -> None:
     stream, app = make_stream(world), world.make_app()
     asked = {"since": "2026-11-10T00:00:00Z", "until": "2026-11-18T00:00:00Z", "appIds": [stream, app]}
     assert world.ask("POST", "/stats/usage/app", asked)["unresolvedAppIds"] == [stream]
 
 
-def test_what_is_consumed_goes_into_no_stream() -> None:
-    world = WebhooksWorld()
+def test_what_is_consumed_goes_into_no_stream(world: WebhooksWorld) -> None:
     stream = make_stream(world)
     consumed = Consumed(body=b"{}", event_type="a", event_id="1", at=world.clock.now())
     with pytest.raises(NotFound):
@@ -87,15 +85,13 @@ def test_what_is_consumed_goes_into_no_stream() -> None:
     assert world.ask("GET", f"/stream/{stream}/events")["data"] == []
 
 
-def test_no_application_is_named_like_a_stream() -> None:
-    world = WebhooksWorld()
+def test_no_application_is_named_like_a_stream(world: WebhooksWorld) -> None:
     uid = new_id(IdPrefix.STREAM, world.clock.now())
     assert world.call("POST", "/app", {"name": "x", "uid": uid}).status == 422
 
 
-def test_a_streams_events_are_listed_and_erased() -> None:
+def test_a_streams_events_are_listed_and_erased(world: WebhooksWorld) -> None:
     # Given a stream with a sink, and two events, of which one has to go
-    world = WebhooksWorld()
     stream = make_stream(world)
     path = f"/stream/{stream}/sink"
     sink = world.ask("POST", path, {"type": "poller", "config": {}})["id"]
@@ -115,8 +111,7 @@ def test_a_streams_events_are_listed_and_erased() -> None:
     assert world.call("DELETE", f"/stream/{stream}/events/{second['id']}/content", token=token).status == 403
 
 
-def test_an_external_id_is_the_streams_own() -> None:
-    world = WebhooksWorld()
+def test_an_external_id_is_the_streams_own(world: WebhooksWorld) -> None:
     first, second = (world.ask("GET", f"/stream/{make_stream(world)}/external-id") for _ in range(2))
     assert first["externalId"] != second["externalId"]
     assert first["principal"] == second["principal"]

@@ -58,9 +58,13 @@ class Bucket(WebhooksWorld):
         return {each.url: [json.loads(line)["payload"]["number"] for line in each.body.splitlines()] for each in sent}
 
 
-def test_events_are_written_in_order_and_in_batches_of_the_sinks_size() -> None:
+@pytest.fixture
+def world() -> Bucket:
+    return Bucket()
+
+
+def test_events_are_written_in_order_and_in_batches_of_the_sinks_size(world: Bucket) -> None:
     # Given a stream with a sink that takes four at a time
-    world = Bucket()
     sink = world.add(batchSize=4)
     # When ten events are posted
     world.publish(*range(10))
@@ -80,9 +84,8 @@ def test_events_are_written_in_order_and_in_batches_of_the_sinks_size() -> None:
     assert len(world.sender.requests) == 3
 
 
-def test_an_event_that_was_stored_late_is_in_a_batch_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_that_was_stored_late_is_in_a_batch_once(world: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a sink, and an event that took so long to be stored that it has a second place
-    world = Bucket()
     sink = world.add(maxWaitSecs=20)
     accept = world.messages.accept
 
@@ -104,8 +107,7 @@ def test_an_event_that_was_stored_late_is_in_a_batch_once(monkeypatch: pytest.Mo
     assert world.sink(sink)["status"] == "enabled"
 
 
-def test_a_batch_waits_for_others_no_longer_than_it_may() -> None:
-    world = Bucket()
+def test_a_batch_waits_for_others_no_longer_than_it_may(world: Bucket) -> None:
     world.add(batchSize=3, maxWaitSecs=60)
     world.publish(0, 1)
     world.run(seconds=40)
@@ -117,9 +119,8 @@ def test_a_batch_waits_for_others_no_longer_than_it_may() -> None:
     assert list(world.objects().values()) == [[0, 1, 2], [3]]
 
 
-def test_a_batch_that_fails_stops_its_sink_and_nobody_elses() -> None:
+def test_a_batch_that_fails_stops_its_sink_and_nobody_elses(world: Bucket) -> None:
     # Given two sinks, one of which is denied
-    world = Bucket()
     broken, well = world.add("kinesis", DATA_STREAM), world.add()
     world.sender.script(SHARDS, DENIED)
     world.publish(1)
@@ -145,8 +146,7 @@ def test_a_batch_that_fails_stops_its_sink_and_nobody_elses() -> None:
     assert world.sink(broken)["status"] == "enabled"
 
 
-def test_a_batch_of_which_a_part_was_refused_is_sent_again() -> None:
-    world = Bucket()
+def test_a_batch_of_which_a_part_was_refused_is_sent_again(world: Bucket) -> None:
     half = b'{"FailedRecordCount": 1, "Records": [{}, {"ErrorCode": "ProvisionedThroughputExceededException"}]}'
     world.sender.script(SHARDS, Reply(status_code=200, body=half), Reply(status_code=200, body=b"x"), TAKEN)
     world.add("kinesis", DATA_STREAM)
@@ -155,8 +155,7 @@ def test_a_batch_of_which_a_part_was_refused_is_sent_again() -> None:
     assert world.records() == [[1, 2]] * 3
 
 
-def test_a_batch_can_be_left_out() -> None:
-    world = Bucket()
+def test_a_batch_can_be_left_out(world: Bucket) -> None:
     sink = world.add("kinesis", DATA_STREAM, batchSize=1)
     world.sender.script(SHARDS, DENIED)
     world.publish(1, 2)
@@ -169,8 +168,7 @@ def test_a_batch_can_be_left_out() -> None:
     assert world.call("POST", f"/stream/{world.stream}/sink/{sink}/skip").status == 422
 
 
-def test_a_disabled_sink_goes_on_where_it_was_when_it_is_enabled() -> None:
-    world = Bucket()
+def test_a_disabled_sink_goes_on_where_it_was_when_it_is_enabled(world: Bucket) -> None:
     sink = world.add()
     path = f"/stream/{world.stream}/sink/{sink}"
     world.ask("PATCH", path, {"type": "amazonS3", "status": "disabled"})
@@ -183,8 +181,7 @@ def test_a_disabled_sink_goes_on_where_it_was_when_it_is_enabled() -> None:
     assert list(world.objects().values()) == [[1, 2]]
 
 
-def test_a_sink_gets_what_its_filters_let_through_and_nothing_from_before_it_was_made() -> None:
-    world = Bucket()
+def test_a_sink_gets_what_its_filters_let_through_and_nothing_from_before_it_was_made(world: Bucket) -> None:
     world.ask("POST", "/stream/event-type", {"name": "order.sent"})
     world.publish(0, kind="order.sent")
     world.run(seconds=10)
@@ -224,8 +221,7 @@ def test_whichever_call_fails_every_event_is_written_in_order_under_the_same_nam
             assert list(world.objects().values()) == [[0, 1], [2, 3]], (fault, learned.calls[number - 1])
 
 
-def test_records_go_to_one_shard_of_kinesis_in_their_order() -> None:
-    world = Bucket()
+def test_records_go_to_one_shard_of_kinesis_in_their_order(world: Bucket) -> None:
     world.sender.script(SHARDS, TAKEN)
     assert world.sink(world.add("kinesis", DATA_STREAM, batchSize=1000))["batchSize"] == 500
     world.publish(1, 2, 3)
@@ -237,9 +233,8 @@ def test_records_go_to_one_shard_of_kinesis_in_their_order() -> None:
     assert world.records() == [[1, 2, 3]]
 
 
-def test_a_fifo_queue_keeps_a_sinks_order() -> None:
+def test_a_fifo_queue_keeps_a_sinks_order(world: Bucket) -> None:
     # Given a sink that is a FIFO queue, and events
-    world = Bucket()
     queue = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders.fifo"
     sink = world.add("sqs", {"queueUrl": queue, **KEYS})
     world.publish(1, 2)
@@ -251,9 +246,8 @@ def test_a_fifo_queue_keeps_a_sinks_order() -> None:
     assert len({each["MessageDeduplicationId"] for each in sent}) == 2
 
 
-def test_two_sinks_may_lead_to_one_fifo_queue() -> None:
+def test_two_sinks_may_lead_to_one_fifo_queue(world: Bucket) -> None:
     # Given two sinks of a stream that are one FIFO queue, and an event
-    world = Bucket()
     queue = "https://sqs.eu-west-1.amazonaws.com/111122223333/orders.fifo"
     sinks = [world.add("sqs", {"queueUrl": queue, **KEYS}) for _ in range(2)]
     world.publish(1)
@@ -265,8 +259,7 @@ def test_two_sinks_may_lead_to_one_fifo_queue() -> None:
     assert len({each["MessageAttributes"]["webhook-id"]["StringValue"] for each in sent}) == 1
 
 
-def test_a_poller_is_read_in_order_and_its_place_is_kept() -> None:
-    world = Bucket()
+def test_a_poller_is_read_in_order_and_its_place_is_kept(world: Bucket) -> None:
     sink = world.add("poller", {})
     world.publish(*range(5))
     path = f"/stream/{world.stream}/sink/{sink}/events"
@@ -290,9 +283,8 @@ def test_a_poller_is_read_in_order_and_its_place_is_kept() -> None:
     assert world.call("GET", f"/stream/{world.stream}/sink/{world.add()}/events").status == 422
 
 
-def test_a_poller_whose_clock_is_ahead_misses_nothing() -> None:
+def test_a_poller_whose_clock_is_ahead_misses_nothing(world: Bucket) -> None:
     # Given a poller that asks for what comes after a moment that is still to come, as its clock is ahead
-    world = Bucket()
     sink = world.add("poller", {})
     path = f"/stream/{world.stream}/sink/{sink}/events"
     first = world.ask("GET", path, after=iso_time(world.clock.now() + 3_600_000))
@@ -305,9 +297,8 @@ def test_a_poller_whose_clock_is_ahead_misses_nothing() -> None:
     assert [json.loads(each["payload"])["number"] for each in read["data"]] == [1]
 
 
-def test_no_iterator_leads_to_what_is_still_to_come() -> None:
+def test_no_iterator_leads_to_what_is_still_to_come(world: Bucket) -> None:
     # Given an iterator that somebody made, of a time to come
-    world = Bucket()
     sink = world.add("poller", {})
     path = f"/stream/{world.stream}/sink/{sink}/events"
     for seconds in (3_600, 400_000_000):
@@ -337,14 +328,12 @@ def test_no_iterator_leads_to_what_is_still_to_come() -> None:
         ({"type": "amazonS3", "config": BUCKET, "maxWaitSecs": 301}, 422),
     ],
 )
-def test_what_cannot_be_a_sink_is_refused(wanted: Any, status: int) -> None:
-    world = Bucket()
+def test_what_cannot_be_a_sink_is_refused(world: Bucket, wanted: Any, status: int) -> None:
     assert world.call("POST", f"/stream/{world.stream}/sink", wanted).status == status
     assert world.ask("GET", f"/stream/{world.stream}/sink")["data"] == []
 
 
-def test_a_secret_is_never_shown_again_and_stays_where_it_is_not_changed() -> None:
-    world = Bucket()
+def test_a_secret_is_never_shown_again_and_stays_where_it_is_not_changed(world: Bucket) -> None:
     sink = world.add(uid="archive")
     shown = world.sink("archive")
     assert shown["config"] == {"bucket": "orders", "region": "eu-west-1", "accessKeyId": KEYS["accessKeyId"]}
@@ -359,8 +348,7 @@ def test_a_secret_is_never_shown_again_and_stays_where_it_is_not_changed() -> No
     assert world.call("GET", f"/stream/{world.stream}/sink/{sink}").status == 404
 
 
-def test_a_sinks_role_may_do_nothing_but_put_objects_into_its_bucket() -> None:
-    world = Bucket()
+def test_a_sinks_role_may_do_nothing_but_put_objects_into_its_bucket(world: Bucket) -> None:
     role = "arn:aws:iam::111122223333:role/hub"
     world.ports.roles.trusting[role] = world.hub.engine.external_ids.of(PROJECT, f"webhooks/{world.stream}")
     world.add(config={"bucket": "orders", "region": "eu-west-1", "roleArn": role})
@@ -430,9 +418,8 @@ def test_the_headers_and_the_key_of_a_config_are_taken_when_a_sink_is_changed(me
 
 
 @pytest.mark.parametrize("character", ["\x1f", '"', "\n"])
-def test_a_batch_takes_no_more_bytes_than_a_data_stream_whatever_is_in_it(character: str) -> None:
+def test_a_batch_takes_no_more_bytes_than_a_data_stream_whatever_is_in_it(world: Bucket, character: str) -> None:
     # Given payloads of the largest size, of characters that take more bytes as JSON
-    world = Bucket()
     world.sender.script(SHARDS, TAKEN)
     world.add("kinesis", DATA_STREAM)
     payload = character * (262_144 // len(character.encode()))
