@@ -235,6 +235,8 @@ def test_alerts_on_a_push_queue_are_refused(hub: Hub) -> None:
     alert = {"type": "fixed", "trigger": 1, "queue": "a"}
     result = hub.call("PATCH", "/queues/q", {"queue": {"alerts": [alert]}})
     assert (result.status, result.msg) == (400, "Push queues do not support alerts.")
+    # But none are what it has
+    assert hub.call("PATCH", "/queues/q", {"queue": {"alerts": []}}).status == 200
 
 
 def test_alerts_are_echoed_with_ids_that_stay(hub: Hub) -> None:

@@ -17,8 +17,10 @@ from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.ids import id_before
 from pushhub.base.times import iso_time
+from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.ids import message_id
+from pushhub.webhooks.streams import reading
 
 KEYS = {"accessKeyId": "AKIAIOSFODNN7EXAMPLE", "secretAccessKey": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 BUCKET = {"bucket": "orders", "region": "eu-west-1", **KEYS}
@@ -179,6 +181,24 @@ def test_a_disabled_sink_goes_on_where_it_was_when_it_is_enabled(world: Bucket) 
     world.ask("PATCH", path, {"type": "amazonS3", "status": "enabled"})
     world.run(seconds=60)
     assert list(world.objects().values()) == [[1, 2]]
+    # And what had it read on has ended
+    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
+
+
+def test_a_sink_moves_on_past_more_than_it_looks_at_in_one_batch(
+    world: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a sink that takes one type of events, and more of another than it looks at for one batch
+    monkeypatch.setattr(reading, "MOST_LOOKED", 2)
+    for kind in ("order.paid", "order.sent"):
+        world.ask("POST", "/stream/event-type", {"name": kind})
+    world.add(eventTypes=["order.sent"])
+    world.publish(*range(5))
+    # When one comes that it takes
+    world.publish(5, kind="order.sent")
+    world.run(seconds=30)
+    # Then that is written
+    assert list(world.objects().values()) == [[5]]
 
 
 def test_a_sink_gets_what_its_filters_let_through_and_nothing_from_before_it_was_made(world: Bucket) -> None:
