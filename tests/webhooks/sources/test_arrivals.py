@@ -434,6 +434,17 @@ class TestChallenges:
             "encryptedToken": "d9e0d764a78494688ba3f2d5c0ed4ca311394b4834d959759213424d2df961e3",
         }
 
+    @pytest.mark.parametrize("token", [1, None, ["a"], "", "two\nlines", "x" * 4_097])
+    def test_what_is_no_token_of_zooms_is_not_hashed_but_an_event(self, world: Sources, token: Any) -> None:
+        source = world.create("zoom", secret="zoom-secret-token")
+        body = json.dumps({"event": "endpoint.url_validation", "payload": {"plainToken": token}}).encode()
+        at = str(world.clock.now() // 1000)
+        signature = hmac.new(b"zoom-secret-token", f"v0:{at}:".encode() + body, hashlib.sha256).hexdigest()
+        answer = world.arrive(source, body, {"x-zm-signature": f"v0={signature}", "x-zm-request-timestamp": at})
+        assert answer["statusCode"] == 200
+        assert "encryptedToken" not in answer["body"]
+        assert len(world.ask("GET", f"/app/{source['id']}/msg")["data"]) == 1
+
     def test_meta_is_sent_back_its_challenge_if_it_shows_the_token(self, world: Sources) -> None:
         source = world.create("meta", secret="app-secret", verifyToken="mine")
         path = urlsplit(source["ingestUrl"]).path
