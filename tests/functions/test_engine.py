@@ -74,7 +74,7 @@ def test_a_message_travels_from_the_stream_to_its_subscriber(functions: Function
 def test_a_failed_first_attempt_waits_in_the_retry_queue_and_ends_in_the_error_queue(
     functions: Functions, sink: Sink
 ) -> None:
-    queue = a_push_queue(sink.url, retries=1, retries_delay=3)
+    queue = a_push_queue(sink.url, retries=1, retries_delay=30)
     sink.status = 503
     [message_id] = post(b"x")
     functions.invoke("dispatch", functions.stream_event())
@@ -82,17 +82,17 @@ def test_a_failed_first_attempt_waits_in_the_retry_queue_and_ends_in_the_error_q
     assert functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL")) == {"batchItemFailures": []}
     [moved] = [each for each in functions.calls if each.operation == "SendMessageBatch"][-1:]
     assert moved.parameters["QueueUrl"] == functions.queue_urls["RETRY_QUEUE_URL"]
-    assert moved.parameters["Entries"][0]["DelaySeconds"] == 3
-    # When it comes too early, it is hidden again for the rest of its wait and reported as kept
+    assert moved.parameters["Entries"][0]["DelaySeconds"] == 30
+    # When it comes too early, it is hidden again, past the try of the one that is on time, and reported as kept
     early = an_order(moved.parameters["Entries"][0]["MessageBody"], "retry_queue", receipt="unknown")
     kept = functions.invoke("push", early)
     assert kept == {"batchItemFailures": [{"itemIdentifier": "early"}]}
     hidden = functions.calls[-1]
     assert hidden.operation == "ChangeMessageVisibilityBatch"
-    assert 1 <= hidden.parameters["Entries"][0]["VisibilityTimeout"] <= 3
+    assert 1 <= hidden.parameters["Entries"][0]["VisibilityTimeout"] <= 30 + 15
     assert len(sink.received) == 1
     # When its time has come and it fails again, it goes to the errors queue, and from there to the error queue
-    turn_clock(seconds=4)
+    turn_clock(seconds=31)
     functions.invoke("push", early)
     assert len(sink.received) == 2
     assert functions.invoke("errors", functions.sqs_event("ERRORS_QUEUE_URL")) == {"batchItemFailures": []}
