@@ -72,6 +72,12 @@ def test_the_example_of_each_refusal_is_of_its_own_status() -> None:
         assert len(set(refusals.values())) == len(refusals), (name, refusals)
 
 
+def test_a_route_that_asks_for_no_credentials_refuses_none() -> None:
+    public = [route.name for each in PROTOCOLS for route in each.routes() if route.auth is Auth.NONE]
+    assert public
+    assert [name for name in public if "401" in OPERATIONS[name]["responses"]] == []
+
+
 def test_an_object_says_whether_it_may_hold_anything() -> None:
     """Generators take an object without fields for an empty one: a payload could not be posted."""
 
