@@ -245,3 +245,12 @@ def test_a_project_is_a_few_groups_however_many_subscribers_it_has() -> None:
     assert (
         len({replace(orders[0], key=orders[0].key._replace(message_id=str(number))).group for number in range(9)}) == 1
     )
+
+
+@pytest.mark.parametrize("message_id", ["", "x", "-1", "1.5", "\u0661", "9" * 20])
+def test_an_order_for_no_message_is_left_to_the_dead_letters_and_ends_no_run(message_id: str) -> None:
+    fields = {"project": "p", "queue": "q", "queue_uid": "u", "message_id": message_id, "subscriber_id": "s"}
+    with pytest.raises(ValueError):
+        WorkOrder.decode(json.dumps(fields))
+    # A wake-up is for no message
+    assert WorkOrder.decode(json.dumps({**fields, "message_id": "", "call": True})).wakes

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base import json_text
+from pushhub.base.numerals import digits
 from pushhub.engine.model.deflated import Deflated, StoredBody
 from pushhub.engine.model.keys import Addressee, DeliveryKey
 from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message, Ordering
@@ -15,6 +16,9 @@ from pushhub.engine.model.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+MOST_ID_DIGITS = 19
+"""Digits of a message's id (:mod:`pushhub.base.ids`)."""
 
 PACK_ORDERS = 10
 """Maximum number of orders in one SQS message."""
@@ -140,6 +144,9 @@ class WorkOrder:
         """Read the JSON object of an order. Raises like :meth:`decode`."""
         try:
             key = DeliveryKey(*(str(fields[name]) for name in DeliveryKey._fields))
+            # Runs reckon with the time in it, and one order must not end a run with all others in it.
+            if not fields.get("call") and digits(key.message_id, MOST_ID_DIGITS) is None:
+                raise ValueError("not a work order: message_id is no number")
             return cls(
                 key=key,
                 queue=fields["queue"],
