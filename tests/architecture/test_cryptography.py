@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
 from tests.architecture.test_layers import LAYER, ROOT, nodes_of, tree_of
 
 LIBRARIES = {"cryptography", "jwt"}
@@ -91,18 +90,6 @@ def test_nothing_calculates_as_ciphers_do() -> None:
     assert [(name, each) for name, path in modules() for each in arithmetic(nodes_of(path))] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("x = pow(a, b, n)", True),
-        ("x = int.from_bytes(a) ^ int.from_bytes(b)", True),
-        ("x = a * b % n", False),
-    ],
-)
-def test_what_is_taken_for_a_calculation_of_ciphers(text: str, found: bool) -> None:
-    assert bool([*arithmetic(ast.walk(ast.parse(text)))]) is found
-
-
 def test_no_library_is_imported_before_there_is_something_for_it_to_do() -> None:
     """At the top of a module, an import makes every start of every function pay."""
     for name, path in modules():
@@ -118,7 +105,3 @@ def _imported(nodes: Iterable[ast.AST]) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             found.add((node.module or "").partition(".")[0])
     return found
-
-
-def test_the_vectors_are_published_ones() -> None:
-    assert "C2SP/wycheproof" in Path(ROOT / "tests" / "fakes" / "vectors.json").read_text(encoding="utf-8")
