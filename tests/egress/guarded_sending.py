@@ -10,8 +10,6 @@ from pushhub.cloud.clock import SystemClock
 from pushhub.egress.lookup import NameLookup
 from pushhub.egress.sender import GuardedSender
 
-__all__ = ["LOOPBACK", "asking", "names", "sender"]
-
 LOOPBACK = ("loopback",)
 
 

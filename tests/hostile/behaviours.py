@@ -11,8 +11,6 @@ import os
 from tests.hostile.endpoint import Behaviour, Peer
 from tests.hostile.odd_answers import ODD_ANSWERS
 
-__all__ = ["BEFORE_BODY", "BEHAVIOURS", "GZIP_BOMB"]
-
 GZIP_BOMB = gzip.compress(bytes(16 * 1024 * 1024))
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
@@ -110,34 +108,12 @@ def _short_body(peer: Peer) -> None:
     peer.send(_HEAD + b"Content-Length: 100\r\n\r\nfine")
 
 
-def _long_body(peer: Peer) -> bool:
-    """Sends more than announced, and keeps the connection open."""
-    peer.send(_HEAD + b"Content-Length: 4\r\n\r\nfineHTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n")
-    return True
-
-
 def _negative_length(peer: Peer) -> None:
     peer.send(_HEAD + b"Content-Length: -5\r\n\r\nfine")
 
 
-def _absurd_length(peer: Peer) -> None:
-    peer.send(_HEAD + b"Content-Length: " + b"9" * 6000 + b"\r\n\r\nfine")
-
-
 def _length_no_number(peer: Peer) -> None:
     peer.send(_HEAD + b"Content-Length: many\r\n\r\nfine")
-
-
-def _two_lengths(peer: Peer) -> None:
-    peer.send(_HEAD + b"Content-Length: 4\r\nContent-Length: 2\r\n\r\nfine")
-
-
-def _two_lengths_in_one_line(peer: Peer) -> None:
-    peer.send(_HEAD + b"Content-Length: 4, 2\r\n\r\nfine")
-
-
-def _same_length_twice(peer: Peer) -> None:
-    peer.send(_HEAD + b"Content-Length: 4\r\nContent-Length: 4\r\n\r\nfine")
 
 
 def _reason_utf8(peer: Peer) -> None:
@@ -249,13 +225,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
         _many_headers,
         _big_header,
         _short_body,
-        _long_body,
         _negative_length,
-        _absurd_length,
         _length_no_number,
-        _two_lengths,
-        _two_lengths_in_one_line,
-        _same_length_twice,
         _reason_utf8,
         _reason_latin1,
         _bad_chunk_size,

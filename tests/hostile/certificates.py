@@ -12,8 +12,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["Authority"]
-
 _DAY = datetime.timedelta(days=1)
 _MAY_SIGN = x509.KeyUsage(
     digital_signature=False,

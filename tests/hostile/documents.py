@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["DOCUMENTS"]
-
 _HIGH, _LOW = b"\\ud83d", b"\\ude00"
 
 

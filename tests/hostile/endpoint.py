@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Behaviour", "HostileEndpoint", "Peer", "Received", "unaccepting_port"]
-
 
 @dataclass(frozen=True)
 class Received:

@@ -5,8 +5,6 @@ What is odd is said by the name. The connection ends after each, or stays open.
 
 from __future__ import annotations
 
-__all__ = ["ODD_ANSWERS"]
-
 _STATUS = b"HTTP/1.1 200 OK\r\n"
 _OK = b"Content-Length: 2\r\n\r\nok"
 _CHUNKS = b"2\r\nok\r\n0\r\n\r\n"
