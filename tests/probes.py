@@ -42,7 +42,7 @@ AREAS = {
     ),
     "signatures, tokens and keys": (
         "tests/base/test_signing.py",
-        "tests/functions/test_signing.py",
+        "tests/functions/test_credentials.py",
         "tests/dialects",
         "tests/ironmq/test_signing.py",
         "tests/notifications/wire/test_tokens.py",

@@ -152,21 +152,11 @@ class Functions:
         """What a role did not grant: function, action, resource."""
         return [(role.function, each.action, each.resource) for role in self.roles.values() for each in role.refused]
 
-    def start(self, name: str) -> ModuleType:
-        """Import a function's handler, as a cold start does."""
-        path = ROOT / "functions" / name / "handler.py"
-        spec = importlib.util.spec_from_file_location(f"handler_{name}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
     def invoke(self, name: str, event: dict[str, Any], context: Context | None = None) -> Any:
         """Run a function's handler."""
         with self.acting_as(name):
             if name not in self.handlers:
-                self.handlers[name] = self.start(name)
+                self.handlers[name] = started(name)
             return self.handlers[name].handler(event, context or Context())
 
     def forget(self) -> None:
@@ -206,6 +196,37 @@ class Functions:
                 for each in answer.get("Messages", [])
             ]
         }
+
+
+def started(name: str) -> ModuleType:
+    """A function's handler, imported as a cold start does."""
+    path = ROOT / "functions" / name / "handler.py"
+    spec = importlib.util.spec_from_file_location(f"handler_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def gateway_event(method: str, path: str, body: Any = None, *, query: str = "", **headers: str) -> dict[str, Any]:
+    """A request as the HTTP API hands it over.
+
+    Args:
+        method: HTTP method.
+        path: Whole path, decoded.
+        body: Text, or what is sent as JSON.
+        query: As it stands behind the question mark.
+        headers: With ``_`` in place of ``-`` in their names.
+    """
+    return {
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": {name.replace("_", "-"): value for name, value in headers.items()},
+        "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "203.0.113.9"}},
+        "body": body if body is None or isinstance(body, str) else json.dumps(body),
+        "isBase64Encoded": False,
+    }
 
 
 def _in_the_stack(arn: str) -> str:

@@ -15,17 +15,16 @@ from local.iam.policies import Need
 from simulation.roles import roles
 from tests.contract.samples import first, message
 from tests.fakes.large_bodies import large_text
-from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock, whole
+from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, gateway_event, turn_clock, whole
 from tests.functions.test_engine import PROJECT
+from tests.functions.test_hub import a_store
 from tests.template.cloudformation import deployed
 
 from pushhub.base.times import iso_time
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.engine.model.delivery import with_span
-from pushhub.engine.model.project import Project
 from pushhub.engine.model.trace import Span
-from pushhub.engine.projects.projects import Projects
 from pushhub.engine.store._delivery_items import encode_delivery
 from pushhub.runtime.hub import start
 from pushhub.web.audit import audit
@@ -49,16 +48,10 @@ class Caller:
         """
         headers = {"authorization": f"OAuth {self.token}"}
         if override:
-            headers["x-http-method-override"] = override
+            headers["x_http_method_override"] = override
         path, _, query = path.partition("?")
-        event = {
-            "rawPath": f"/3/projects/{PROJECT}{below}{path}",
-            "rawQueryString": query,
-            "headers": headers,
-            "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "203.0.113.9"}},
-            "body": body if isinstance(body, str) else json.dumps({} if body is None else body),
-            "isBase64Encoded": False,
-        }
+        whole = f"/3/projects/{PROJECT}{below}{path}"
+        event = gateway_event(method, whole, {} if body is None else body, query=query, **headers)
         answer = self.functions.invoke(function, event)
         assert answer["statusCode"] < 300, answer
         assert self.functions.refused == []
@@ -78,9 +71,7 @@ class Caller:
 
 @pytest.fixture
 def caller(functions: Functions) -> Caller:
-    whole().engine.ports.config.put_project(Project(project_id=PROJECT, created_at=1))
-    token = Projects(config=whole().engine.ports.config, clock=whole().engine.ports.clock).make_token(PROJECT)
-    return Caller(functions, token)
+    return Caller(functions, a_store())
 
 
 def push_queue(caller: Caller, url: str) -> None:
@@ -256,13 +247,8 @@ def test_past_may_search_records_and_is_the_only_one_that_may(caller: Caller) ->
     readers = [each for each in serving if caller.functions.roles[each].policies.granting(wanted)]
     assert readers == ["past"]
     # And control, which gets what the gateway does not know, searches nothing
-    event = {
-        "rawPath": f"/3/projects/{PROJECT}/past/",
-        "headers": {"authorization": f"OAuth {caller.token}"},
-        "requestContext": {"stage": "$default", "http": {"method": "POST", "sourceIp": "203.0.113.9"}},
-        "body": '{"queue": "orders"}',
-        "isBase64Encoded": False,
-    }
+    path = f"/3/projects/{PROJECT}/past/"
+    event = gateway_event("POST", path, {"queue": "orders"}, authorization=f"OAuth {caller.token}")
     assert caller.functions.invoke("control", event)["statusCode"] == 404
 
 

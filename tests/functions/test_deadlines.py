@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cloud import aws_services as aws
-from tests.functions.conftest import Context, Functions, as_json
+from tests.functions.conftest import Context, Functions, as_json, gateway_event
 from tests.functions.test_engine import PROJECT
 from tests.functions.test_hub import a_store
 
@@ -23,18 +23,9 @@ ENOUGH = 60
 
 def request(token: str, method: str, path: str, body: Any = None, *, age_s: float = 0) -> dict[str, Any]:
     """An HTTP API event, that old."""
-    return {
-        "rawPath": f"/3/projects/{PROJECT}/queues{path}",
-        "rawQueryString": "",
-        "headers": {"authorization": f"OAuth {token}"},
-        "body": None if body is None else json.dumps(body),
-        "isBase64Encoded": False,
-        "requestContext": {
-            "stage": "$default",
-            "http": {"method": method, "sourceIp": "127.0.0.1"},
-            "timeEpoch": round((time.time() - age_s) * 1000),
-        },
-    }
+    event = gateway_event(method, f"/3/projects/{PROJECT}/queues{path}", body, authorization=f"OAuth {token}")
+    event["requestContext"]["timeEpoch"] = round((time.time() - age_s) * 1000)
+    return event
 
 
 def sent(

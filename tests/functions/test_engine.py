@@ -11,7 +11,7 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeClock
 from tests.fakes.large_bodies import large_body
-from tests.functions.conftest import ROOT, Context, Functions, Sink, as_json, turn_clock, whole
+from tests.functions.conftest import ROOT, Context, Functions, Sink, as_json, started, turn_clock, whole
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.clock import SystemClock
@@ -348,7 +348,7 @@ def test_a_function_without_a_setting_does_not_even_start(
         with monkeypatch.context() as without:
             without.delenv(setting)
             with pytest.raises(MissingSettingError, match=setting):
-                functions.start(function)
+                started(function)
 
 
 def test_exhausted_deliveries_are_handed_over_together_and_those_that_fail_come_again() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.large_bodies import large_text
-from tests.functions.conftest import Functions, as_json, turn_clock, whole
+from tests.functions.conftest import Functions, as_json, gateway_event, started, turn_clock, whole
 from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import run_and_check
 from tests.stack.hub_endpoint import TOKEN, HubEndpoint
@@ -26,14 +26,7 @@ def a_store() -> str:
 
 def request(token: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
     """An HTTP API event."""
-    return {
-        "rawPath": STORE + path,
-        "rawQueryString": "",
-        "headers": {"x-augury-token": token},
-        "body": None if body is None else json.dumps(body),
-        "isBase64Encoded": False,
-        "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "127.0.0.1"}},
-    }
+    return gateway_event(method, STORE + path, body, x_augury_token=token)
 
 
 def called(functions: Functions, token: str, method: str, path: str, body: Any = None) -> Any:
@@ -67,7 +60,7 @@ def test_a_hub_message_through_all_functions_each_allowed_what_it_does(functions
             run_and_check(functions, "dispatch", new_messages(functions, seen))
             run_and_check(functions, name, functions.sqs_event(queue))
         # Started now, so that its sender uses the true time.
-        functions.handlers["poll"] = functions.start("poll")
+        functions.handlers["poll"] = started("poll")
         turn_clock(seconds=3)
         moved = functions.sqs.receive_message(QueueUrl=functions.queue_urls["POLL_QUEUE_URL"], WaitTimeSeconds=4)
         functions.sqs.change_message_visibility(
@@ -136,19 +129,6 @@ def test_every_other_route_of_the_api_is_allowed_what_it_does(functions: Functio
     assert functions.stream_event()["Records"][0]["dynamodb"]["NewImage"]["queue"] == {"S": "hub/incoming"}
     run_and_check(functions, "control", request(token, "DELETE", f"/schedulers/{created['id']}"))
     run_and_check(functions, "control", request(token, "DELETE", f"/parameters/{parameter['id']}"))
-
-
-@pytest.mark.parametrize("path", ["/messages", "/messages.json"])
-def test_a_push_is_the_same_to_ingest_and_to_control(functions: Functions, path: str) -> None:
-    token = a_store()
-    message = {"message": "a:b", "payload": {"n": 1}}
-    answer = [as_json(functions.invoke(name, request(token, "POST", path, message))) for name in ("ingest", "control")]
-    assert [each["statusCode"] for each in answer] == [201, 201]
-    assert len({json.loads(each["body"])["message_id"] for each in answer}) == 2
-    # And neither route has another method
-    refused = [as_json(functions.invoke(name, request(token, "PUT", path, message))) for name in ("ingest", "control")]
-    assert refused[0] == refused[1]
-    assert (refused[0]["statusCode"], refused[0]["headers"]["Allow"]) == (405, "OPTIONS, POST")
 
 
 @pytest.mark.parametrize(

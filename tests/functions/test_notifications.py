@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan
-from tests.functions.conftest import Context
+from tests.functions.conftest import Context, started
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.base.errors import Unavailable
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.store.sqs_wakes import encode_wake
 
-ROOT = Path(__file__).parents[2]
 TOPIC = Topic(project=PROJECT, name="orders")
 
 
@@ -29,13 +26,7 @@ class Lambda:
         monkeypatch.setattr("pushhub.runtime.hub.start", lambda _: world.whole)
 
     def invoke(self, name: str, event: dict[str, Any]) -> Any:
-        path = ROOT / "functions" / name / "handler.py"
-        spec = importlib.util.spec_from_file_location(f"handler_{name}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module.handler(event, Context())
+        return started(name).handler(event, Context())
 
     def socket(
         self, kind: str, connection_id: str = "a", *, body: str = "", query: dict[str, str] | None = None
@@ -240,16 +231,6 @@ def test_wake_ups_of_a_run_that_died_come_back_when_it_could_not_go_on_any_more(
     assert 10_000 < at - world.clock.now() <= 12_000
     world.send_all()
     assert world.numbers("a") == [1]
-
-
-def test_a_crash_of_the_process_is_not_caught(functions: Lambda) -> None:
-    world = functions.world
-    world.connect("a")
-    world.publish(1)
-    world._plan = FaultPlan(Fault.CRASHES_BEFORE, of="sockets.send")
-    world.start()
-    with pytest.raises(Crash):
-        functions.wakes(encode_wake(world.queue.sent[-1]))
 
 
 def test_the_schedule_checks_idle_connections(functions: Lambda) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from tests.cloud import aws_services as aws
-from tests.fakes.large_bodies import large_body
 from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock, whole
 from tests.functions.test_engine import PROJECT, a_push_queue, post
 
@@ -32,31 +31,6 @@ from pushhub.ironmq.wiring import Ironmq
 DAY_MS = 86_400_000
 FULL = Alert(alert_id="aaaaaaaaaaaa", type="fixed", direction="asc", trigger=1, queue="told", snooze=0)
 """Fires when a queue has its first message."""
-
-
-@pytest.mark.parametrize("retries_delay", [3, 5000])
-def test_the_engine_is_allowed_what_it_does(functions: Functions, sink: Sink, retries_delay: int) -> None:
-    # Given messages of both kinds, a subscriber that fails, and a fan-out into a pull queue
-    a_push_queue(sink.url, retries=1, retries_delay=retries_delay)
-    sink.status = 500
-    post(b"x", large_body(20_000))
-    event = functions.stream_event()
-    # When each function does its part, then its role allows every call
-    run_and_check(functions, "dispatch", event)
-    run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
-    turn_clock(seconds=retries_delay + 1)
-    if retries_delay > 900:
-        run_and_check(functions, "wake", {})
-    else:
-        moved = functions.sqs.receive_message(QueueUrl=functions.queue_urls["RETRY_QUEUE_URL"], WaitTimeSeconds=4)
-        assert moved["Messages"]
-        functions.sqs.change_message_visibility(
-            QueueUrl=functions.queue_urls["RETRY_QUEUE_URL"],
-            ReceiptHandle=moved["Messages"][0]["ReceiptHandle"],
-            VisibilityTimeout=0,
-        )
-    run_and_check(functions, "push", functions.sqs_event("RETRY_QUEUE_URL"))
-    run_and_check(functions, "errors", functions.sqs_event("ERRORS_QUEUE_URL"))
 
 
 def test_sweep_is_allowed_to_look_at_a_night(functions: Functions, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.functions.conftest import Functions, as_json
+from tests.functions.conftest import Functions, as_json, gateway_event
 from tests.functions.test_hub import a_store
 from tests.functions.test_policies import run_and_check
 
@@ -15,14 +15,7 @@ NOTIFICATION = {"api": "alarms", "source": "1", "action": "CREATE", "data": {"te
 
 def request(token: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
     """An HTTP API event."""
-    return {
-        "rawPath": "/notification2" + path,
-        "rawQueryString": "",
-        "headers": {"authorization": f"Bearer {token}"},
-        "body": None if body is None else json.dumps(body),
-        "isBase64Encoded": False,
-        "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "127.0.0.1"}},
-    }
+    return gateway_event(method, "/notification2" + path, body, authorization=f"Bearer {token}")
 
 
 def called(functions: Functions, name: str, event: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.samples import first
 from tests.fakes.large_bodies import large_body, large_text
-from tests.functions.conftest import Functions, Sink, whole
+from tests.functions.conftest import Functions, Sink, gateway_event, whole
 from tests.functions.test_engine import PROJECT, a_push_queue, post
 from tests.functions.test_hub import a_store, request
 from tests.functions.test_policies import run_and_check
@@ -175,15 +175,8 @@ def asked(
     ports = whole().engine.ports
     token = Projects(config=ports.config, clock=ports.clock).make_token(PROJECT)
     basic = base64.b64encode(f"{PROJECT}/tester:{token}".encode()).decode()
-    event = {
-        "rawPath": f"{root}{path}",
-        "rawQueryString": "",
-        "headers": {"authorization": f"OAuth {token}" if root.startswith("/3") else f"Basic {basic}"},
-        "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "127.0.0.1"}},
-        "body": "" if body is None else json.dumps(body),
-        "isBase64Encoded": False,
-    }
-    return functions.invoke(name, event)
+    shown = f"OAuth {token}" if root.startswith("/3") else f"Basic {basic}"
+    return functions.invoke(name, gateway_event(method, f"{root}{path}", body, authorization=shown))
 
 
 def test_sweep_may_send_every_kind_of_order_and_schedule_again(functions: Functions, sink: Sink) -> None:
@@ -214,8 +207,7 @@ def test_sweep_may_send_every_kind_of_order_and_schedule_again(functions: Functi
 
 def test_the_console_may_read_which_pages_show_a_portal(functions: Functions) -> None:
     frame = PortalFrame(project=PROJECT)
-    event = {"rawPath": f"/console/p/{frame.name}", "requestContext": {"http": {"method": "GET"}}, "headers": {}}
-    run_and_check(functions, "console", event)
+    run_and_check(functions, "console", gateway_event("GET", f"/console/p/{frame.name}"))
 
 
 def test_ingest_may_give_up_the_key_of_a_request_that_is_refused(functions: Functions) -> None:

@@ -6,11 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from tests.functions.conftest import Functions, Sink, whole
-from tests.functions.test_engine import PROJECT
-
-from pushhub.engine.model.project import Project
-from pushhub.engine.projects.projects import Projects
+from tests.functions.conftest import Functions, Sink, gateway_event
+from tests.functions.test_hub import a_store
 
 
 class Organization:
@@ -18,21 +15,13 @@ class Organization:
 
     def __init__(self, functions: Functions) -> None:
         self.functions = functions
-        ports = whole().engine.ports
-        ports.config.put_project(Project(project_id=PROJECT, created_at=1))
-        self.token = Projects(config=ports.config, clock=ports.clock).make_token(PROJECT)
+        self.token = a_store()
 
     def call(self, function: str, method: str, path: str, body: object = None, *, key: str = "") -> Any:
         """A request as the gateway hands it over; the answer's body."""
         path, _, query = path.partition("?")
-        event = {
-            "rawPath": f"/api/v1{path}",
-            "rawQueryString": query,
-            "headers": {"authorization": f"Bearer {self.token}", **({"idempotency-key": key} if key else {})},
-            "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "203.0.113.9"}},
-            "body": "" if body is None else json.dumps(body),
-            "isBase64Encoded": False,
-        }
+        headers = {"authorization": f"Bearer {self.token}", **({"idempotency_key": key} if key else {})}
+        event = gateway_event(method, f"/api/v1{path}", body, query=query, **headers)
         answer = self.functions.invoke(function, event)
         assert answer["statusCode"] < 300, answer
         assert self.functions.refused == []
