@@ -9,8 +9,6 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeClock
 
-__all__ = ["both"]
-
 
 def both(fake: Callable[[], Any], store: Callable[..., Any], table: str) -> Any:
     """A fixture of both; the store is made of a client, its table, and the test's clock."""

@@ -8,8 +8,6 @@ from typing import Any
 from pushhub.engine.model.activity import Activity, SubscriberActivity
 from pushhub.engine.records.ports import Report
 
-__all__ = ["FakeActivity", "FakeReports"]
-
 
 class FakeActivity:
     """Implements :class:`pushhub.engine.records.ports.ActivityStore`."""
@@ -19,11 +17,9 @@ class FakeActivity:
         self._at: dict[tuple[str, str, int], SubscriberActivity] = {}
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
-        """See the port."""
         self._hours[project_id, hour] = self._hours.get((project_id, hour), Activity()) + activity
 
     def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
-        """See the port."""
         return {
             hour: activity
             for (project, hour), activity in self._hours.items()
@@ -33,14 +29,12 @@ class FakeActivity:
     def add_subscriber_activity(
         self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
     ) -> None:
-        """See the port."""
         key = (project_id, subscriber_id, hour)
         self._at[key] = self._at.get(key, SubscriberActivity()) + activity
 
     def subscriber_activity(
         self, project_id: str, subscriber_id: str, first: int, last: int
     ) -> dict[int, SubscriberActivity]:
-        """See the port."""
         return {
             hour: activity
             for (project, subscriber, hour), activity in self._at.items()
@@ -50,7 +44,6 @@ class FakeActivity:
     def activity_at(
         self, project_id: str, subscriber_ids: Sequence[str], hours: Sequence[int]
     ) -> dict[str, SubscriberActivity]:
-        """See the port."""
         asked = [(project_id, each, hour) for each in subscriber_ids for hour in hours]
         found: dict[str, SubscriberActivity] = {}
         for key in asked:
@@ -72,11 +65,9 @@ class FakeReports:
         self.tables: dict[str, list[dict[str, Any]]] = {}
 
     def newest(self) -> Report | None:
-        """See the port."""
         return self.report
 
     def rows(self, report: str, table: str) -> list[dict[str, Any]]:
-        """See the port."""
         assert self.report is not None
         assert report == self.report.name
         return self.tables.get(table, [])

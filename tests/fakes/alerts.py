@@ -9,8 +9,6 @@ from pushhub.base.errors import Conflict
 from pushhub.ironmq.model.alert_level import AlertLevels
 from pushhub.ironmq.model.project_alert import ProjectAlert
 
-__all__ = ["FakeAlertLevels", "FakeAlerts"]
-
 
 class FakeAlertLevels:
     """Implements :class:`pushhub.ironmq.queues.size_alerts.AlertLevelStore`."""
@@ -19,11 +17,9 @@ class FakeAlertLevels:
         self._levels: dict[tuple[str, str], AlertLevels] = {}
 
     def levels(self, project_id: str, pull_uid: str) -> AlertLevels:
-        """See the port."""
         return self._levels.get((project_id, pull_uid)) or AlertLevels(project=project_id, pull_uid=pull_uid)
 
     def save(self, levels: AlertLevels) -> None:
-        """See the port."""
         if self.levels(levels.project, levels.pull_uid).version != levels.version:
             raise Conflict(f"alerts of {levels.pull_uid} were looked at meanwhile")
         self._levels[levels.project, levels.pull_uid] = replace(levels, version=levels.version + 1)
@@ -41,19 +37,15 @@ class FakeAlerts:
         self.writes = 0
 
     def alerts(self, project_id: str) -> list[ProjectAlert]:
-        """See the port."""
         return [each for (project, _), each in self._alerts.items() if project == project_id]
 
     def all_alerts(self) -> Iterator[ProjectAlert]:
-        """See the port."""
         yield from list(self._alerts.values())
 
     def alert(self, project_id: str, alert_id: str) -> ProjectAlert | None:
-        """See the port."""
         return self._alerts.get((project_id, alert_id))
 
     def save(self, alert: ProjectAlert) -> ProjectAlert:
-        """See the port."""
         stored = self._alerts.get((alert.project, alert.alert_id))
         if (stored.version if stored else 0) != alert.version:
             raise Conflict(f"{alert.alert_id} has another version than {alert.version}")
@@ -63,5 +55,4 @@ class FakeAlerts:
         return saved
 
     def remove(self, project_id: str, alert_id: str) -> bool:
-        """See the port."""
         return self._alerts.pop((project_id, alert_id), None) is not None

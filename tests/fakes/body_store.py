@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pushhub.base.errors import MessageNotFound
 from pushhub.engine.model.message import BodyRef
 
-__all__ = ["FakeBodyStore"]
-
 
 class FakeBodyStore:
     """Keeps one bytes object for each post.

@@ -14,12 +14,10 @@ class FakeCatalogue:
         self.chunks: dict[tuple[str, int, str], Chunk] = {}
 
     def add(self, chunks: Sequence[Chunk]) -> None:
-        """See the port."""
         for each in chunks:
             self.chunks[each.project, each.day, each.name] = each
 
     def listed(self, project_id: str, day: int, before: str | None = None) -> Iterator[Seen]:
-        """See the port."""
         return self._newest([s for each in self._of(project_id, day) for s in each.seen], before)
 
     def days(self, project_id: str) -> Sequence[Day]:
@@ -34,7 +32,6 @@ class FakeCatalogue:
         ]
 
     def with_value(self, project_id: str, day: Day, value: str, before: str | None = None) -> Iterator[Seen]:
-        """See the port."""
         if not day.levels_of(value):
             return iter(())
         wanted = digest(project_id, value)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["START_MS", "FakeClock"]
-
 START_MS = 1_795_000_000_000
 """The default start of a fake clock, epoch milliseconds (November 2026)."""
 

@@ -19,8 +19,6 @@ from pushhub.engine.model.quota import Mark
 from pushhub.engine.model.span_export import SpanExport
 from pushhub.engine.ports import PROJECT_MS
 
-__all__ = ["FakeConfigStore"]
-
 
 class FakeConfigStore:
     """Keeps everything in dictionaries; has no cache, so every read is fresh."""

@@ -6,8 +6,6 @@ from tests.fakes.clock import FakeClock
 
 from pushhub.engine.security.credentials import Credentials
 
-__all__ = ["FakeVault", "credentials"]
-
 _SCRAMBLED = bytes(each ^ 0x5A for each in range(256))
 
 
@@ -15,11 +13,9 @@ class FakeVault:
     """Scrambles bytes, so that no plain text is found; opens them for their own project only."""
 
     def seal(self, project_id: str, content: bytes) -> bytes:
-        """See the port."""
         return project_id.encode() + b"|" + content.translate(_SCRAMBLED)
 
     def open(self, project_id: str, sealed: bytes) -> bytes:
-        """See the port."""
         owner, _, content = sealed.partition(b"|")
         assert owner == project_id.encode(), "sealed for another project"
         return content.translate(_SCRAMBLED)

@@ -21,8 +21,6 @@ from typing import Any, TypeVar, cast
 
 from pushhub.base.errors import Unavailable
 
-__all__ = ["Crash", "Fault", "FaultPlan", "each_strike", "faulty"]
-
 P = TypeVar("P")
 
 

@@ -17,8 +17,6 @@ from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.tokens import sealed
 
-__all__ = ["FakeHubLog", "FakeHubSettings"]
-
 _Key = tuple[str, str]
 
 

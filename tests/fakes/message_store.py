@@ -15,8 +15,6 @@ from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import Once
 
-__all__ = ["FakeMessageStore"]
-
 _WAITING = frozenset({DeliveryState.RETRYING, DeliveryState.RESERVED, DeliveryState.POLLING})
 _GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.HELD})
 
@@ -164,11 +162,9 @@ class FakeMessageStore:
     def given_up(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
-        """See the port."""
         return self.unsettled(project_id, queue_uid, limit=limit, after=max(after or "", "2#"))
 
     def retried(self, project_id: str, queue_uid: str, *, limit: int) -> list[tuple[str, str]]:
-        """See the port."""
         with self._lock:
             found = [
                 (each.message_id, each.subscriber_id)
@@ -178,7 +174,6 @@ class FakeMessageStore:
             return found[:limit]
 
     def unsettled_counts(self, project_id: str, queue_uids: Sequence[str]) -> list[int]:
-        """See the port."""
         with self._lock:
             waiting = Counter(key[:2] for key, each in self._deliveries.items() if each.state in _WAITING)
             return [waiting[project_id, each] for each in queue_uids]

@@ -8,8 +8,6 @@ from typing import Any
 from pushhub.base.errors import Invalid, Unavailable
 from pushhub.engine.model.past import PastPage, PastQuery, PastState, event
 
-__all__ = ["FakePastRecords", "FakePastSearches"]
-
 
 class FakePastRecords:
     """Implements the port; shows one event a page.

@@ -12,8 +12,6 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-__all__ = ["identity", "private_key", "secret_base64"]
-
 _BEGINS = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 _ENDS = datetime.datetime(2046, 1, 1, tzinfo=datetime.UTC)
 

@@ -13,8 +13,6 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.ports import Once
 from pushhub.ironmq.ports import PullMessage
 
-__all__ = ["FakePullStore"]
-
 
 @dataclass
 class _Entry:
@@ -117,7 +115,6 @@ class FakePullStore:
             return count if at_most is None else min(count, at_most)
 
     def sizes(self, project_id: str, pull_uids: Sequence[str], now: int) -> list[int]:
-        """See the port."""
         return [self.size(project_id, each, now) for each in pull_uids]
 
     def _queue(self, project_id: str, pull_uid: str) -> dict[str, _Entry]:

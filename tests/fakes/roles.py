@@ -7,8 +7,6 @@ from tests.fakes.clock import FakeClock
 from pushhub.base.errors import Unavailable
 from pushhub.sinks.ports import AwsKeys, RoleRefused, RoleWanted
 
-__all__ = ["FakeRoles"]
-
 
 class FakeRoles:
     """Implements :class:`pushhub.sinks.ports.AssumeRole`: a role lets in who knows the external id that it was made
@@ -32,7 +30,6 @@ class FakeRoles:
         self.out = False
 
     def __call__(self, wanted: RoleWanted, /) -> tuple[AwsKeys, int]:
-        """See the port."""
         self.asked.append(wanted)
         if self.out:
             raise Unavailable("sts:AssumeRole", "ServiceUnavailable")

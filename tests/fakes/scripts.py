@@ -24,7 +24,6 @@ class FakeScripts:
         self.failing = False
 
     def run(self, request: Mapping[str, object]) -> Mapping[str, Any]:
-        """See the port."""
         if self.failing:
             raise Unavailable("lambda:Invoke", "TooManyRequestsException")
         # What cannot be sent to the function cannot be asked of this one, either.

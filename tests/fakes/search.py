@@ -17,21 +17,18 @@ class FakeSearchIndex:
         self.entries: dict[tuple[str, str], dict[Place, IndexEntry]] = {}
 
     def add(self, entries: Sequence[IndexEntry]) -> None:
-        """See the port."""
         for each in entries:
             self.entries.setdefault(_value(each.project, each.value), {})[_place(each)] = each
 
     def find(
         self, project_id: str, value: str, limit: int, after: str | None = None
     ) -> tuple[list[IndexEntry], str | None]:
-        """See the port."""
         stored = self.entries.get(_value(project_id, value), {})
         places = sorted((each for each in stored if after is None or "#".join(each) < after), reverse=True)
         shown = places[:limit]
         return [stored[each] for each in shown], "#".join(shown[-1]) if len(places) > limit else None
 
     def remove(self, entries: Sequence[IndexEntry]) -> None:
-        """See the port."""
         for each in entries:
             self.entries.get(_value(each.project, each.value), {}).pop(_place(each), None)
 

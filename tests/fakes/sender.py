@@ -12,8 +12,6 @@ from tests.fakes.clock import FakeClock
 from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer
 
-__all__ = ["FakeSender", "Reply"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:

@@ -9,8 +9,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs
 
-__all__ = ["FakeSts"]
-
 _TAKEN = """<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>
 <AccessKeyId>ASIA{number:016}</AccessKeyId><SecretAccessKey>{secret}</SecretAccessKey><SessionToken>t-{number}</SessionToken>
 <Expiration>{until}</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"""

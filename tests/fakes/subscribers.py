@@ -14,8 +14,6 @@ from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import BacklogOrder
 
-__all__ = ["FakeSubscribers"]
-
 
 class FakeSubscribers:
     """Implements :class:`pushhub.engine.stores.SubscriberStore`.
@@ -47,19 +45,15 @@ class FakeSubscribers:
                 each.clear()
 
     def health(self, key: SubscriberKey) -> Health | None:
-        """See the port."""
         return self._healths.get(key)
 
     def healths(self, keys: Sequence[SubscriberKey]) -> dict[SubscriberKey, Health]:
-        """See the port."""
         return {each: self._healths[each] for each in keys if each in self._healths}
 
     def healths_of(self, project_id: str) -> Iterator[Health]:
-        """See the port."""
         return iter([each for key, each in self._healths.items() if key.project == project_id])
 
     def save(self, health: Health) -> None:
-        """See the port."""
         with self._lock:
             stored = self._healths.get(health.key)
             if stored == health:
@@ -70,11 +64,9 @@ class FakeSubscribers:
             self.writes.append(health)
 
     def flow(self, key: FlowKey) -> LeaseState | None:
-        """See the port."""
         return self._flows.get(key)
 
     def take_lease(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> LeaseState | None:
-        """See the port."""
         with self._lock:
             before = replace(self._flows.get(key) or LeaseState(terms=terms), terms=terms)
             if before.until > now and self._holders.get(key) != holder:
@@ -84,7 +76,6 @@ class FakeSubscribers:
             return before
 
     def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, woken_at: int | None = None) -> None:
-        """See the port."""
         with self._lock:
             if self._holders.get(key) != holder:
                 return
@@ -94,7 +85,6 @@ class FakeSubscribers:
             self._flows[key] = replace(before, until=0, mark=mark, places=places, woken_at=called)
 
     def note_wake_up(self, key: FlowKey, now: int, at: int) -> bool:
-        """See the port."""
         with self._lock:
             before = self._flows.get(key)
             if before is None or before.woken_at > now:
@@ -103,27 +93,23 @@ class FakeSubscribers:
             return True
 
     def add_to_backlog(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
-        """See the port."""
         with self._lock:
             place = f"{now:015d}#{next(self._places):012d}"
             self._lines.setdefault(key, {})[place] = _in_line(orders)
 
     def set_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
-        """See the port."""
         with self._lock:
             place = f"~{until:015d}#{next(self._places):012d}"
             self._lines.setdefault(key, {})[place] = _in_line(orders)
             return place
 
     def backlog(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[BacklogEntry]:
-        """See the port."""
         reach = "~~" if now is None else f"~{now:015d}"
         with self._lock:
             places = [each for each in sorted(self._lines.get(key, {}).items()) if each[0] < reach][:limit]
             return [BacklogEntry(place=place, orders=orders) for place, orders in places]
 
     def remove_from_backlog(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
-        """See the port."""
         with self._lock:
             line = self._lines.setdefault(key, {})
             if rest:
@@ -132,78 +118,62 @@ class FakeSubscribers:
                 line.pop(place, None)
 
     def list_backlog(self, key: FlowKey, now: int) -> None:
-        """See the port."""
         self._tended[key] = now
 
     def listed_backlogs(self) -> Iterator[tuple[FlowKey, int]]:
-        """See the port."""
         return iter(sorted(self._tended.items()))
 
     def unlist_backlog(self, key: FlowKey, added_at: int) -> None:
-        """See the port."""
         if self._tended.get(key) == added_at:
             del self._tended[key]
 
     def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
-        """See the port."""
         self._behind[before] = WorkOrder.decode(replace(order, message=None).encode())
         self._taken_by_itself.pop(before, None)
 
     def behind(self, ended: DeliveryKey) -> WorkOrder | None:
-        """See the port."""
         return self._behind.get(ended)
 
     def take(self, before: DeliveryKey, order: WorkOrder, *, by_itself: bool) -> bool:
-        """See the port."""
         with self._lock:
             return before in self._behind and self._taken_by_itself.setdefault(before, by_itself) is by_itself
 
     def let_go(self, ended: DeliveryKey) -> None:
-        """See the port."""
         self._behind.pop(ended, None)
         self._taken_by_itself.pop(ended, None)
 
     def note_slow(self, keys: Sequence[tuple[str, str, str]], until: int) -> None:
-        """See the port."""
         with self._lock:
             self._slow |= dict.fromkeys(keys, until)
 
     def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
-        """See the port."""
         with self._lock:
             noted = sorted(self._slow.items(), key=lambda each: -each[1])
         return {key: until for key, until in noted[:limit] if until > now}
 
     def look_after(self, key: SubscriberKey) -> None:
-        """See the port."""
         self._looked_after.add(key)
 
     def looked_after(self) -> Iterator[SubscriberKey]:
-        """See the port."""
         return iter(sorted(self._looked_after, key=lambda each: (each.project, each.queue_uid, each.subscriber_id)))
 
     def leave(self, key: SubscriberKey) -> None:
-        """See the port."""
         self._looked_after.discard(key)
 
     def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
-        """See the port."""
         bare = replace(order, message=None)
         with self._lock:
             self._waiting.setdefault(key, {})[f"{now:015d}#{order.key.message_id}"] = WorkOrder.decode(bare.encode())
 
     def waiting(self, key: SubscriberKey, limit: int) -> list[BacklogOrder]:
-        """See the port."""
         with self._lock:
             places = sorted(self._waiting.get(key, {}).items())[:limit]
             return [BacklogOrder(order=order, place=place) for place, order in places]
 
     def waiting_ids(self, key: SubscriberKey, limit: int) -> list[str]:
-        """See the port."""
         return [*dict.fromkeys(each.partition("#")[2] for each in self._waiting.get(key, {}))][:limit]
 
     def remove(self, key: SubscriberKey, waiting: Sequence[BacklogOrder]) -> None:
-        """See the port."""
         with self._lock:
             for each in waiting:
                 self._waiting.get(key, {}).pop(each.place, None)

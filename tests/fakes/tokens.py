@@ -21,19 +21,15 @@ class FakeTokens:
         self.states: dict[TokenOwner, TokenState] = {}
 
     def token_state(self, owner: TokenOwner) -> TokenState | None:
-        """See the port."""
         return self.states.get(owner)
 
     def token_states(self, owners: Sequence[TokenOwner]) -> list[TokenState]:
-        """See the port."""
         return [self.states[each] for each in dict.fromkeys(owners) if each in self.states]
 
     def token_states_of(self, project_id: str) -> Iterator[TokenState]:
-        """See the port."""
         return iter([each for owner, each in self.states.items() if owner.project == project_id])
 
     def save_token_state(self, state: TokenState) -> None:
-        """See the port."""
         stored = self.states.get(state.owner)
         if stored != state and (stored.version if stored else 0) != state.version - 1:
             raise Conflict("it has another version")
@@ -51,13 +47,10 @@ class FakeEndNotes:
         self.notes: set[EndNote] = set()
 
     def note_end(self, note: EndNote) -> None:
-        """See the port."""
         self.notes.add(note)
 
     def due_ends(self, now: int) -> Iterator[EndNote]:
-        """See the port."""
         yield from sorted((each for each in self.notes if each.at <= now), key=astuple)
 
     def forget_end(self, note: EndNote) -> None:
-        """See the port."""
         self.notes.discard(note)

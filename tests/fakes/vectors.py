@@ -6,6 +6,4 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["VECTORS"]
-
 VECTORS: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

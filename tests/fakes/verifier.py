@@ -11,8 +11,6 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-__all__ = ["new_asymmetric", "symmetric", "verified"]
-
 
 def symmetric(letter: str = "k") -> str:
     """A secret for ``v1``, made of one letter."""

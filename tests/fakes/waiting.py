@@ -10,8 +10,6 @@ import pytest
 
 from pushhub.base import shared_reads
 
-__all__ = ["waits_for_a_read"]
-
 
 def waits_for_a_read(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """From now on, a thread that waits for a shared read sets the event returned here."""

@@ -17,17 +17,6 @@ from pushhub.webhooks.model.portal_frame import PortalFrame
 from pushhub.webhooks.model.task import Task, TaskStatus
 from pushhub.webhooks.ports import UidTaken
 
-__all__ = [
-    "FakeAppIntegrations",
-    "FakeAutoconfigs",
-    "FakeConnectors",
-    "FakeOperationalCounts",
-    "FakePlaces",
-    "FakePortalTokens",
-    "FakeTaskRuns",
-    "FakeTasks",
-]
-
 
 class FakePortalTokens:
     """Keeps tokens in a dictionary."""
@@ -36,24 +25,19 @@ class FakePortalTokens:
         self._accesses: dict[tuple[str, str, str], PortalAccess] = {}
 
     def put_access(self, access: PortalAccess) -> None:
-        """See the port."""
         self._accesses[_key(access)] = access
 
     def change_access(self, access: PortalAccess) -> None:
-        """See the port."""
         if _key(access) in self._accesses:
             self._accesses[_key(access)] = access
 
     def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
-        """See the port."""
         return self._accesses.get((project_id, app_id, digest))
 
     def accesses(self, project_id: str, app_id: str) -> list[PortalAccess]:
-        """See the port."""
         return [each for key, each in self._accesses.items() if key[:2] == (project_id, app_id)]
 
     def remove_accesses(self, accesses: Sequence[PortalAccess]) -> None:
-        """See the port."""
         for each in accesses:
             self._accesses.pop(_key(each), None)
 
@@ -65,27 +49,22 @@ class FakeAppIntegrations:
         self._kept: dict[tuple[str, str, str], AppIntegration] = {}
 
     def integration(self, project_id: str, app_id: str, integration_id: str) -> AppIntegration | None:
-        """See the port."""
         return self._kept.get((project_id, app_id, integration_id))
 
     def integrations(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[AppIntegration]:
-        """See the port."""
         found = [each for key, each in self._kept.items() if key[:2] == (project_id, app_id)]
         return iter(taken(found, lambda each: each.integration_id, span))
 
     def put_integration(self, integration: AppIntegration) -> None:
-        """See the port."""
         self._kept[integration.project, integration.app_id, integration.integration_id] = integration
 
     def change_integration(self, integration: AppIntegration) -> bool:
-        """See the port."""
         there = self.integration(integration.project, integration.app_id, integration.integration_id) is not None
         if there:
             self.put_integration(integration)
         return there
 
     def delete_integration(self, integration: AppIntegration) -> None:
-        """See the port."""
         self._kept.pop((integration.project, integration.app_id, integration.integration_id), None)
 
 
@@ -96,17 +75,14 @@ class FakeConnectors:
         self._kept: dict[tuple[str, str], Connector] = {}
 
     def connector(self, project_id: str, name: str) -> Connector | None:
-        """See the port."""
         of_project = [each for key, each in self._kept.items() if key[0] == project_id]
         return next((each for each in of_project if name in (each.connector_id, each.fields.uid)), None)
 
     def connectors(self, project_id: str, span: KeyRange) -> Iterator[Connector]:
-        """See the port."""
         of_project = [each for key, each in self._kept.items() if key[0] == project_id]
         return iter(taken(of_project, lambda each: each.connector_id, span))
 
     def put_connector(self, connector: Connector) -> Connector:
-        """See the port."""
         key, uid = (connector.project, connector.connector_id), connector.fields.uid
         there = self._kept.get(key)
         if (there.version if there else 0) != connector.version:
@@ -117,7 +93,6 @@ class FakeConnectors:
         return self._kept[key]
 
     def delete_connector(self, connector: Connector) -> None:
-        """See the port."""
         self._kept.pop((connector.project, connector.connector_id), None)
 
 
@@ -128,15 +103,12 @@ class FakeAutoconfigs:
         self._kept: dict[tuple[str, str, str], Autoconfig] = {}
 
     def autoconfig(self, project_id: str, app_id: str, autoconfig_id: str) -> Autoconfig | None:
-        """See the port."""
         return self._kept.get((project_id, app_id, autoconfig_id))
 
     def put_autoconfig(self, autoconfig: Autoconfig) -> None:
-        """See the port."""
         self._kept[autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id] = autoconfig
 
     def delete_autoconfig(self, autoconfig: Autoconfig) -> None:
-        """See the port."""
         self._kept.pop((autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id), None)
 
 
@@ -147,11 +119,9 @@ class FakePortalFrames:
         self._frames: dict[str, PortalFrame] = {}
 
     def frame(self, wanted: PortalFrame) -> PortalFrame:
-        """See the port."""
         return self._frames.get(wanted.name, wanted)
 
     def put_frame(self, frame: PortalFrame) -> None:
-        """See the port."""
         self._frames[frame.name] = frame
 
 
@@ -164,16 +134,13 @@ class FakeTasks:
         self._turns: dict[str, int] = {}
 
     def task(self, project_id: str, task_id: str) -> Task | None:
-        """See the port."""
         return self._tasks.get((project_id, task_id))
 
     def tasks(self, project_id: str, span: KeyRange) -> Iterator[Task]:
-        """See the port."""
         found = [each for key, each in self._tasks.items() if key[0] == project_id]
         return iter(taken(found, lambda each: each.task_id, span))
 
     def put_task(self, task: Task) -> Task:
-        """See the port."""
         with self._lock:
             stored = self._tasks.get((task.project, task.task_id))
             if (stored.version if stored else 0) != task.version:
@@ -183,16 +150,13 @@ class FakeTasks:
             return raised
 
     def running_tasks(self, project_id: str) -> Iterator[Task]:
-        """See the port."""
         running = [each for each in self._running() if each.project == project_id]
         return iter(sorted(running, key=lambda each: each.task_id))
 
     def projects_with_tasks(self) -> list[str]:
-        """See the port."""
         return sorted({each.project for each in self._running()})
 
     def take_turn(self, project_id: str, *, now: int, until: int) -> bool:
-        """See the port."""
         with self._lock:
             if self._turns.get(project_id, 0) > now:
                 return False
@@ -200,11 +164,9 @@ class FakeTasks:
             return True
 
     def has_turn(self, project_id: str, *, now: int) -> bool:
-        """See the port."""
         return self._turns.get(project_id, 0) > now
 
     def give_turn_back(self, project_id: str, until: int) -> None:
-        """See the port."""
         with self._lock:
             if self._turns.get(project_id) == until:
                 del self._turns[project_id]
@@ -224,7 +186,6 @@ class FakeTaskRuns:
         self.started: list[str] = []
 
     def start(self, project_id: str) -> None:
-        """See the port."""
         self.started.append(project_id)
 
 
@@ -235,7 +196,6 @@ class FakeOperationalCounts:
         self._counts: Counter[tuple[str, str, int]] = Counter()
 
     def count(self, project_id: str, what: str, minute: int) -> int:
-        """See the port."""
         self._counts[project_id, what, minute] += 1
         return self._counts[project_id, what, minute]
 
@@ -247,11 +207,9 @@ class FakePlaces:
         self._places: dict[tuple[str, str, str], str] = {}
 
     def place(self, project_id: str, app_id: str, consumer: str) -> str | None:
-        """See the port."""
         return self._places.get((project_id, app_id, consumer))
 
     def put_place(self, project_id: str, app_id: str, consumer: str, place: str) -> None:
-        """See the port."""
         self._places[project_id, app_id, consumer] = place
 
 

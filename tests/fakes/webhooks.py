@@ -22,15 +22,6 @@ from pushhub.webhooks.model.page import KeyRange, taken
 from pushhub.webhooks.model.reading import Reader
 from pushhub.webhooks.ports import KeptAnswer, RequestKey, UidTaken
 
-__all__ = [
-    "FakeArrivalCounts",
-    "FakeConsumers",
-    "FakeIdempotencyKeys",
-    "FakeReaders",
-    "FakeWebhooksLogs",
-    "FakeWebhooksSettings",
-]
-
 _Key = tuple[str, ...]
 
 
@@ -51,27 +42,22 @@ class FakeWebhooksSettings:
         self._types: dict[_Key, EventType] = {}
 
     def application(self, project_id: str, name: str) -> Application | None:
-        """See the port."""
         of_project = [each for key, each in self._applications.items() if key[0] == project_id]
         return next((each for each in of_project if name in (each.app_id, _uid_of_application(each))), None)
 
     def source(self, project_id: str, name: str) -> Application | None:
-        """See the port."""
         of_project = [each for key, each in self._applications.items() if key[0] == project_id and each.source]
         return next((each for each in of_project if name in (each.app_id, each.uid)), None)
 
     def stream(self, project_id: str, name: str) -> Application | None:
-        """See the port."""
         of_project = [each for key, each in self._applications.items() if key[0] == project_id and each.is_stream]
         return next((each for each in of_project if name in (each.app_id, each.uid)), None)
 
     def applications(self, project_id: str, span: KeyRange) -> Iterator[Application]:
-        """See the port."""
         of_project = [each for key, each in self._applications.items() if key[0] == project_id]
         return iter(taken(of_project, lambda each: each.app_id, span))
 
     def put_application(self, application: Application, before: Application | None) -> Application:
-        """See the port."""
         with self._lock:
             key = (application.project, application.app_id)
             stored = self._applications.get(key)
@@ -86,23 +72,19 @@ class FakeWebhooksSettings:
             return raised
 
     def delete_application(self, application: Application) -> bool:
-        """See the port."""
         for each in list(self.endpoints(application.project, application.app_id, KeyRange())):
             self.delete_endpoint(each)
         return self._applications.pop((application.project, application.app_id), None) is not None
 
     def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
-        """See the port."""
         of_app = [each for key, each in self._endpoints.items() if key[:2] == (project_id, app_id)]
         return next((each for each in of_app if name in (each.endpoint_id, each.uid)), None)
 
     def endpoints(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[Endpoint]:
-        """See the port."""
         of_app = [each for key, each in self._endpoints.items() if key[:2] == (project_id, app_id)]
         return iter(taken(of_app, lambda each: each.endpoint_id, span))
 
     def put_endpoint(self, endpoint: Endpoint, before: Endpoint | None) -> Endpoint:
-        """See the port."""
         with self._lock:
             key = (endpoint.project, endpoint.app_id, endpoint.endpoint_id)
             stored = self._endpoints.get(key)
@@ -115,7 +97,6 @@ class FakeWebhooksSettings:
             return raised
 
     def delete_endpoint(self, endpoint: Endpoint) -> None:
-        """See the port."""
         with self._lock:
             key = (endpoint.project, endpoint.app_id, endpoint.endpoint_id)
             stored = self._endpoints.get(key)
@@ -126,28 +107,22 @@ class FakeWebhooksSettings:
             self._deleted[key] = replace(without_secrets(endpoint), deleted=True, sealed=b"")
 
     def disabled(self, project_id: str) -> Iterator[Endpoint]:
-        """See the port."""
         return iter([each for key, each in self._endpoints.items() if key[0] == project_id and each.fields.disabled])
 
     def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
-        """See the port."""
         return self._deleted.get((project_id, app_id, endpoint_id))
 
     def event_type(self, project_id: str, name: str) -> EventType | None:
-        """See the port."""
         return self._types.get((project_id, name))
 
     def event_types(self, project_id: str, span: KeyRange) -> Iterator[EventType]:
-        """See the port."""
         of_project = [each for key, each in self._types.items() if key[0] == project_id]
         return iter(taken(of_project, lambda each: each.name, span))
 
     def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:
-        """See the port."""
         return [each for each in (self._types.get((project_id, name)) for name in names) if each]
 
     def put_event_type(self, event_type: EventType) -> EventType:
-        """See the port."""
         with self._lock:
             key = (event_type.project, event_type.name)
             stored = self._types.get(key)
@@ -157,7 +132,6 @@ class FakeWebhooksSettings:
             return self._types[key]
 
     def delete_event_type(self, project_id: str, name: str) -> None:
-        """See the port."""
         self._types.pop((project_id, name), None)
 
     def _count(self, endpoint: Endpoint) -> None:
@@ -183,11 +157,9 @@ class FakeConsumers:
         self._consumers: dict[tuple[str, str, str, str], PollingConsumer] = {}
 
     def consumer(self, endpoint: Endpoint, name: str) -> PollingConsumer | None:
-        """See the port."""
         return self._consumers.get((endpoint.project, endpoint.app_id, endpoint.endpoint_id, name))
 
     def put_consumer(self, endpoint: Endpoint, name: str, consumer: PollingConsumer) -> PollingConsumer:
-        """See the port."""
         with self._lock:
             stored = self.consumer(endpoint, name)
             if (stored.version if stored else 0) != consumer.version:
@@ -205,11 +177,9 @@ class FakeReaders:
         self._readers: dict[_Key, Reader] = {}
 
     def reader(self, sink: Endpoint) -> Reader | None:
-        """See the port."""
         return self._readers.get((sink.project, sink.app_id, sink.endpoint_id))
 
     def put_reader(self, sink: Endpoint, reader: Reader) -> Reader:
-        """See the port."""
         with self._lock:
             stored = self.reader(sink)
             if (stored.version if stored else 0) != reader.version:
@@ -226,14 +196,12 @@ class FakeArrivalCounts:
         self._days: dict[tuple[str, str, int], TurnedAway] = {}
 
     def count(self, project_id: str, source_id: str, day: int, turned: Turned) -> None:
-        """See the port."""
         key = (project_id, source_id, day)
         counts = dict(self._days[key].counts) if key in self._days else {}
         counts[turned.why] = counts.get(turned.why, 0) + 1
         self._days[key] = TurnedAway(day=day, counts=counts, last=turned)
 
     def counts(self, project_id: str, source_id: str, since: int) -> Sequence[TurnedAway]:
-        """See the port."""
         found = [each for key, each in self._days.items() if key[:2] == (project_id, source_id) and key[2] >= since]
         return sorted(found, key=lambda each: -each.day)
 
@@ -246,7 +214,6 @@ class FakeIdempotencyKeys:
         self._kept: dict[_Key, tuple[int, str, KeptAnswer | str | None]] = {}
 
     def begin(self, project_id: str, key: RequestKey, *, now: int, locked_ms: int) -> KeptAnswer | None:
-        """See the port."""
         with self._lock:
             if not self._valid(project_id, key, now):
                 self._kept[project_id, key.digest] = (now + locked_ms, key.content, None)
@@ -257,15 +224,12 @@ class FakeIdempotencyKeys:
             return kept
 
     def keep(self, project_id: str, key: RequestKey, answer: KeptAnswer, *, until: int) -> None:
-        """See the port."""
         self._kept[project_id, key.digest] = (until, key.content, answer)
 
     def release(self, project_id: str, key: RequestKey) -> None:
-        """See the port."""
         self._kept.pop((project_id, key.digest), None)
 
     def note_id(self, project_id: str, key: RequestKey, new_id: str, *, now: int, until: int) -> str:
-        """See the port."""
         with self._lock:
             if self._valid(project_id, key, now):
                 return str(self._kept[project_id, key.digest][2])
@@ -290,53 +254,43 @@ class FakeWebhooksLogs:
         self._attempts: dict[_Key, LoggedAttempt] = {}
 
     def list_message(self, message: ListedMessage) -> None:
-        """See the port."""
         key = (message.project, message.app_id, message.engine_id)
         if message.expunged:
             self._messages[key] = message
         self._messages.setdefault(key, message)
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
-        """See the port."""
         return self._messages.get((project_id, app_id, engine_id))
 
     def messages(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[ListedMessage]:
-        """See the port."""
         of_app = [each for key, each in self._messages.items() if key[:2] == (project_id, app_id)]
         return iter(taken(of_app, lambda each: each.engine_id, span))
 
     def note_late(self, message: ListedMessage, position: str) -> None:
-        """See the port."""
         self._late[message.project, message.app_id, position] = message.engine_id
 
     def late(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[tuple[str, str]]:
-        """See the port."""
         of_app = [(key[2], each) for key, each in self._late.items() if key[:2] == (project_id, app_id)]
         return iter(taken(of_app, lambda each: each[0], span))
 
     def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
-        """See the port."""
         del until
         with self._lock:
             return self._events.setdefault((project_id, app_id, event_id), engine_id)
 
     def message_of_event(self, project_id: str, app_id: str, event_id: str) -> str | None:
-        """See the port."""
         return self._events.get((project_id, app_id, event_id))
 
     def log_attempts(self, attempts: Sequence[LoggedAttempt]) -> None:
-        """See the port."""
         for each in attempts:
             self.change_attempt(each)
 
     def change_attempt(self, attempt: LoggedAttempt) -> None:
-        """See the port."""
         self._attempts[attempt.project, attempt.endpoint_id, attempt.attempt_id] = attempt
 
     def attempts(
         self, project_id: str, endpoint_id: str, span: KeyRange, *, engine_id: str | None = None
     ) -> Iterator[LoggedAttempt]:
-        """See the port."""
         of_endpoint = [each for key, each in self._attempts.items() if key[:2] == (project_id, endpoint_id)]
         found = taken(of_endpoint, lambda each: each.attempt_id, span)
         return (each for each in found if engine_id in (None, each.engine_id))

@@ -12,8 +12,6 @@ from tests.fakes.clock import FakeClock
 from pushhub.engine.model.received import Received
 from pushhub.engine.model.work import WorkOrder, decode_pack, pack
 
-__all__ = ["FakeWorkQueue"]
-
 _MAX_DELAY_S = 900
 _MAX_HIDDEN_MS = 43_200_000
 _MAX_BYTES = 1_048_576

@@ -9,24 +9,6 @@ from typing import Any
 
 from local.deploy import template
 
-__all__ = [
-    "ROOT",
-    "Resource",
-    "called_by",
-    "conditions",
-    "deployed",
-    "function_of",
-    "of_type",
-    "own_mappings",
-    "parameter",
-    "references",
-    "resolved",
-    "resources",
-    "source",
-    "walk",
-    "whole",
-]
-
 ROOT = Path(__file__).parents[2]
 Resource = dict[str, Any]
 

@@ -85,7 +85,6 @@ class Bench:
         self.totals.append((project_id, queue_uid, count))
 
     def total(self, project_id: str, queue_uid: str) -> int:
-        """See the port."""
         return sum(count for *queue, count in self.totals if queue == [project_id, queue_uid])
 
     def calls_of_the_push_queue(self) -> list[int]:

@@ -125,7 +125,6 @@ class Failing(FakeTokens):
         self.left = at
 
     def save_token_state(self, state: TokenState) -> None:
-        """See the port."""
         self.left -= 1
         if self.left == 0:
             raise self.error
