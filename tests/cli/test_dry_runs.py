@@ -12,7 +12,6 @@ import pytest
 from cli.__main__ import main
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import TOKEN, ServedHub
-from tests.cli.test_messages import SHOP as SHOP_URL
 from tests.cli.test_messages import failed, given_up, waiting
 from tests.cli.test_projects import Operator, operator
 from tests.cli.test_webhooks import GATE, OPERATIONAL, SHOP, asked, with_endpoints
@@ -223,24 +222,6 @@ def test_a_dry_run_writes_nothing_to_the_hub(
     assert hub.writes[before:] == []
     json.loads(typed(*typed_words, "--json").splitlines()[0])
     assert hub.writes[before:] == []
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [each for each in ON_THE_HUB.items() if each[0] not in ("import", "shovel", "expunge", "queues delete")],
-    ids=str,
-)
-def test_the_same_words_without_it_do_write(
-    hub: ServedHub, typed: Typed, tmp_path: Path, command: str, words: tuple[tuple[str, ...], ...]
-) -> None:
-    """Or the test above would prove nothing."""
-    given_up(hub, 2).sender.script(SHOP_URL, 200)
-    typed("alerts", "set", "here", "given-up", "5", "--url", "https://x.example")
-    places = files(hub, tmp_path)
-    before = len(hub.writes)
-    places["MESSAGE"] = waiting(hub)
-    typed(*command.split(), *(places.get(each, each) for each in words[0]))
-    assert len(hub.writes) > before
 
 
 def test_a_dry_run_says_what_would_be_done(hub: ServedHub, typed: Typed) -> None:
