@@ -98,16 +98,6 @@ def test_the_flaky_subscriber_refuses_each_third_message_once() -> None:
     assert len(subscribers.accepted) == 3
 
 
-def test_the_table_is_aligned() -> None:
-    # Given what arrived, when it is laid out
-    lines = table(POSTED, *shown()).strip().split("\n")
-    # Then columns begin where their headings do
-    assert {
-        line.index(cell) for line, cell in zip([lines[0], *lines[2:]], ["received", *["2 of"] * 3, "0 of"], strict=True)
-    } == {lines[0].index("received")}
-    assert not any(line.endswith(" ") for line in lines)
-
-
 def test_the_messages_are_many_of_several_kinds_and_sizes_and_not_only_ascii() -> None:
     # Given the messages that are posted, when they are counted
     lines = [json.loads(line) for line in demonstration.MESSAGES.read_text(encoding="utf-8").strip("\n").split("\n")]

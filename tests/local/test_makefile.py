@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -138,35 +137,6 @@ def test_a_part_of_the_tests_ends_as_its_command_and_its_times_are_noted(
     assert noted
     assert 59 <= int(noted[1]) <= int(noted[2])
     assert noted[3] == said
-
-
-WORKS_ON = """
-import os, time
-while time.process_time() < 2:
-    pass
-print(os.getpid(), flush=True)
-time.sleep(600)
-"""
-
-
-def test_what_outlives_its_part_of_the_tests_is_counted(tmp_path: Path) -> None:
-    # Given a part whose command ends while something that it has started is still there, as a JVM is
-    begins = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WORKS_ON!r}], stdout=1); input()"
-    with lane(tmp_path, sys.executable, "-c", begins, stdin=subprocess.PIPE) as part:
-        assert part.stdout
-        left = int(part.stdout.readline())
-        try:
-            # When the command ends
-            assert part.stdin
-            part.stdin.write("end\n")
-            part.stdin.close()
-            assert part.wait() == 0
-        finally:
-            os.kill(left, signal.SIGKILL)
-    # Then its CPU is noted
-    noted = re.search(r", +(\d+) s of CPU, passed\n", (tmp_path / "build" / "lanes.txt").read_text())
-    assert noted
-    assert int(noted[1]) >= 2
 
 
 def test_what_runs_in_a_part_of_the_tests_can_be_interrupted(tmp_path: Path) -> None:

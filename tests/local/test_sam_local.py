@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
 from typing import Any
 
-import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 from local.front_door.websocket_door import IDLE_S
@@ -128,69 +125,6 @@ def test_a_container_is_hung_up_on_when_the_emulator_is_gone() -> None:
             return answer
 
     assert asyncio.run(asyncio.wait_for(talk(), 90)) == b""
-
-
-def test_a_container_that_is_stopped_leaves_no_warnings(caplog: pytest.LogCaptureFixture) -> None:
-    async def talk() -> None:
-        # Given an emulator that keeps its connections for a while
-        held: list[asyncio.StreamWriter] = []
-        came = asyncio.Event()
-
-        async def keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            held.append(writer)
-            await reader.read()
-            came.set()
-
-        emulator = await asyncio.start_server(keep, "127.0.0.1", 0)
-        connection = Connection("127.0.0.1", emulator.sockets[0].getsockname()[1])
-        way = await asyncio.start_server(connection, "127.0.0.1", 0)
-        # When a container that is connected goes
-        _, writer = await asyncio.open_connection(*way.sockets[0].getsockname())
-        writer.write(b"x")
-        writer.close()
-        await writer.wait_closed()
-        await came.wait()
-        # Then what waits for the emulator is not forgotten, until the emulator closes
-        gc.collect()
-        assert len(connection._serving) == 1
-        held[0].close()
-        while connection._serving:
-            await asyncio.sleep(0.01)
-        emulator.close()
-        way.close()
-
-    with caplog.at_level(logging.DEBUG, "asyncio"):
-        asyncio.run(asyncio.wait_for(talk(), 90))
-    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
-
-
-def test_an_end_in_the_middle_of_a_conversation_leaves_no_warnings(caplog: pytest.LogCaptureFixture) -> None:
-    async def talk() -> None:
-        # Given an emulator that keeps its connections, and a container that is in the middle of something
-        held: list[asyncio.StreamWriter] = []
-        came = asyncio.Event()
-
-        async def keep(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            held.append(writer)
-            came.set()
-
-        emulator = await asyncio.start_server(keep, "127.0.0.1", 0)
-        connection = Connection("127.0.0.1", emulator.sockets[0].getsockname()[1])
-        way = await asyncio.start_server(connection, "127.0.0.1", 0)
-        _, writer = await asyncio.open_connection(*way.sockets[0].getsockname())
-        writer.write(b"POST / HTTP/1.1\r\n")
-        await came.wait()
-        # When the program ends, with connections that nobody closes
-        emulator.close()
-        way.close()
-        writer.close()
-        for each in held:
-            each.close()
-
-    with caplog.at_level(logging.DEBUG, "asyncio"):
-        asyncio.run(asyncio.wait_for(talk(), 90))
-    # Then nobody complains of tasks that were not finished, or of their being cancelled
-    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 def test_the_consumer_pings_while_it_listens() -> None:

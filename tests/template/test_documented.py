@@ -12,7 +12,6 @@ PAGES = [
     *ROOT.glob("*.md"),
     *(each for each in (ROOT / "docs").rglob("*.md") if "archive" not in each.parts),
 ]
-FIRST_STEPS = [ROOT / "README.md", ROOT / "docs" / "deploy.md"]
 GIVEN = re.compile(r"\b([A-Z][a-z]+(?:[A-Z][A-Za-z]*)+)=[^`= \n]")
 """A parameter with a value."""
 
@@ -33,15 +32,6 @@ def test_every_parameter_of_the_table_exists_and_stands_in_it() -> None:
     table = text[text.index("| parameter | default |") :].split("\n\n")[0]
     named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert named - source()["Parameters"].keys() == set()
-
-
-def test_every_target_of_make_in_the_first_steps_exists() -> None:
-    makefiles = [ROOT / "Makefile", ROOT / "glue_jobs" / "targets.mk"]
-    targets = {name for each in makefiles for name in re.findall(r"^([a-z][\w-]*):", each.read_text(), re.MULTILINE)}
-    for path in FIRST_STEPS:
-        reported = re.findall(r"(?:^|`)make ([a-z][\w-]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
-        assert reported
-        assert [each for each in reported if each not in targets] == []
 
 
 def test_the_settings_that_are_others_on_one_machine_are_named() -> None:
