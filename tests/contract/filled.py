@@ -13,12 +13,21 @@ import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from random import Random
 from typing import Any, NamedTuple, TypeVar, Union, cast
 
 from tests.fakes.clock import START_MS
+
+from pushhub.base.json_text import Verbatim
+from pushhub.engine.model.deflated import Deflated
+from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.model.queue import PushSettings, Subscriber
+from pushhub.engine.model.search import IndexEntry
+from pushhub.hub.model.parameters import Parameter
+from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
 
 T = TypeVar("T")
 
@@ -166,3 +175,29 @@ def _is_given(cls: type, name: str) -> bool:
     if not dataclasses.is_dataclass(cls):
         return name in cast(Any, cls)._fields
     return any(field.name == name and field.init for field in dataclasses.fields(cls))
+
+
+FIXED: dict[tuple[type, str], Any] = {
+    # A message knows the length of its body, wherever that is stored.
+    (Message, "body_size"): 9_000,
+    (BodyRef, "length"): 9_000,
+    (Deflated, "size"): 9_000,
+    # Positions of a backlog rise, and a bucket has two bytes.
+    (Backlog, "returned"): (Entry(3, 7), Entry(400, 65_535)),
+    (Consumer, "unacknowledged"): (Entry(5, 0), Entry(70_000, 12)),
+    # Entries of the index go by their messages' lifetimes, in seconds.
+    (IndexEntry, "expires_at"): 1_795_000_000_000,
+    (Entry, "position"): 5,
+    (Entry, "bucket"): 6,
+    # Numbers that are not whole keep their text.
+    (Parameter, "value"): {"text": "ä", "whole": 3, "list": [True, None, Verbatim("0.5")]},
+    # Queues of protocols have these, and are not stored.
+    (Subscriber, "attached"): {},
+    (PushSettings, "find"): None,
+}
+"""What no type says."""
+
+
+def filled(cls: type[T], **changes: Any) -> T:
+    """A record with every field set, some of them to what a test needs."""
+    return replace(cast(Any, Filler(0, FIXED).record(cls)), **changes)

@@ -9,20 +9,11 @@ from typing import Any
 from tests.fakes.clock import START_MS
 
 from pushhub.base.verdict import Answer, Verdict
-from pushhub.engine.model.answer_rules import STANDARD_RULES, AnswerRules, OnStatus, StatusRule
-from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, RetrySchedule
-from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening
-from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import (
-    Alert,
-    DeadLetter,
-    FormerSubscriber,
-    PushSettings,
     Queue,
-    QueueType,
-    Subscriber,
 )
 from pushhub.engine.model.work import WorkOrder
 
@@ -122,78 +113,3 @@ def queue(name: str = "orders", **changes: Any) -> Queue:
         "created_at": NOW,
     }
     return Queue(**(fields | changes))
-
-
-def full_push_queue(name: str = "fan out + é:1") -> Queue:
-    """A push queue with every field set."""
-    return queue(
-        name,
-        type=QueueType.UNICAST,
-        message_timeout=30,
-        message_expiration=3_600,
-        cleared_at=NOW - 1,
-        uncopied_until=NOW + 1,
-        converted_at=NOW - 5,
-        push=PushSettings(
-            subscribers=(
-                Subscriber(
-                    subscriber_id=SUBSCRIBER,
-                    name="",
-                    url="https://a.example/x?y=ü",
-                    headers={"Authorization": "Bearer é"},
-                    timeout_s=180,
-                    retry=RetrySchedule(waits_s=(0.5, 5, 300), spread=(1, 1.1), holds=True),
-                    rules=AnswerRules(
-                        slow_down_s=0.5, on_status=(StatusRule(first=400, last=409, then=OnStatus.STOP),)
-                    ),
-                    disabled=True,
-                    limits=Limits(rate_per_s=0.5, concurrency=3),
-                ),
-                Subscriber(
-                    subscriber_id="b1b2b3b4b5b6", name="b", url="ironmq:///b", retry=FixedDelay(retries=1, delay_s=9)
-                ),
-                Subscriber(
-                    subscriber_id="c1c2c3c4c5c6",
-                    name="c",
-                    url="ironmq:///c",
-                    retry=Exponential(base_s=0.5, cap_s=60, max_attempts=5, spread=0.1, holds=True),
-                ),
-                Subscriber(
-                    subscriber_id="d1d2d3d4d5d6",
-                    name="d",
-                    url="ironmq:///d",
-                    limits=Limits(concurrency=1),
-                    sealed=b"\x00\xff keys",
-                ),
-                Subscriber(subscriber_id="e1e2e3e4e5e6", name="e", url="ironmq:///e"),
-            ),
-            retries=0,
-            retries_delay=3,
-            error_queue="errors of 'fan out'",
-            former=(FormerSubscriber(subscriber_id="0102030405ff", name="", url="https://********@a.example/ü"),),
-            retry=SCHEDULES["standard-webhooks"],
-            rules=STANDARD_RULES,
-            circuit=Circuit(
-                failures=3, share=0.25, least=7, window_s=9, probe_s=2, most_probe_s=8, disable_after_s=None
-            ),
-        ),
-    )
-
-
-def full_pull_queue(name: str = "work") -> Queue:
-    """A pull queue with every field set."""
-    return queue(
-        name,
-        dead_letter=DeadLetter(queue_name="dead", max_reservations=3),
-        alerts=(
-            Alert(
-                alert_id="c1c2c3c4c5c6",
-                type="fixed",
-                trigger=100,
-                direction="desc",
-                queue="alarms",
-                snooze=60,
-                fired_at=NOW,
-            ),
-        ),
-    )

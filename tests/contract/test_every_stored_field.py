@@ -14,21 +14,19 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from tests.contract.filled import Filler, alternatives, hints, is_record, reachable
+from tests.contract.filled import FIXED, Filler, alternatives, hints, is_record, reachable
 from tests.fakes.credentials import credentials
 
 import pushhub
-from pushhub.base.json_text import Verbatim
 from pushhub.cloud.table import Item, number, text
 from pushhub.engine.model.catalogue import Seen
 from pushhub.engine.model.circuit import Health
-from pushhub.engine.model.deflated import Deflated
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.flow import Terms
 from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.model.message import Message
 from pushhub.engine.model.project import Project
-from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+from pushhub.engine.model.queue import Queue
 from pushhub.engine.model.schedule import Position
 from pushhub.engine.model.search import IndexEntry
 from pushhub.engine.model.span_export import SpanExport
@@ -55,7 +53,7 @@ from pushhub.ironmq.model.alert_level import AlertLevels
 from pushhub.ironmq.model.project_alert import ProjectAlert
 from pushhub.ironmq.ports import PullMessage
 from pushhub.ironmq.store import _pull_items, dynamodb_alert_levels, dynamodb_alerts
-from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
+from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.request import PublishRequest
 from pushhub.notifications.model.subscription import Subscription
 from pushhub.notifications.model.topic import Commit
@@ -85,26 +83,6 @@ from pushhub.webhooks.store import (
 
 SEEDS = range(40)
 """Enough for each alternative of a union, and each member of an enumeration, to occur."""
-
-FIXED: dict[tuple[type, str], Any] = {
-    # A message knows the length of its body, wherever that is stored.
-    (Message, "body_size"): 9_000,
-    (BodyRef, "length"): 9_000,
-    (Deflated, "size"): 9_000,
-    # Positions of a backlog rise, and a bucket has two bytes.
-    (Backlog, "returned"): (Entry(3, 7), Entry(400, 65_535)),
-    (Consumer, "unacknowledged"): (Entry(5, 0), Entry(70_000, 12)),
-    # Entries of the index go by their messages' lifetimes, in seconds.
-    (IndexEntry, "expires_at"): 1_795_000_000_000,
-    (Entry, "position"): 5,
-    (Entry, "bucket"): 6,
-    # Numbers that are not whole keep their text.
-    (Parameter, "value"): {"text": "ä", "whole": 3, "list": [True, None, Verbatim("0.5")]},
-    # Queues of protocols have these, and are not stored.
-    (Subscriber, "attached"): {},
-    (PushSettings, "find"): None,
-}
-"""What no type says."""
 
 
 def _webhooks(pk: str, sk: str, item: Item) -> Item:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from tests.cloud import aws_services as aws
 from tests.contract.both import both
+from tests.contract.filled import filled
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes.hub import FakeHubLog
 
 from pushhub.base.ids import MessageIds
-from pushhub.base.verdict import Answer
 from pushhub.engine.model.message import BodyRef
 from pushhub.hub.model.log import HubState, Location, LoggedMessage, LogList, OpenRequest, RecordedAnswer
 from pushhub.hub.model.notice import Level, Notice
@@ -25,23 +25,14 @@ log = both(FakeHubLog, DynamoDBHubLog, aws.HUB_TABLE)
 
 
 def entry(number: int = 0, **changes: object) -> LoggedMessage:
-    full = LoggedMessage(
-        project=PROJECT,
-        message_id=IDS[number],
-        type="order:new",
-        mapping_id="5" * 24,
-        parent_id=IDS[29],
-        location=Location.ACCEPTED,
-        state=HubState.FAILING,
-        attempts=2,
-        created_at=NOW,
-        attempt_at=NOW + 1,
-        next_at=NOW + 2,
-        completed_at=NOW + 3,
-        last_error="HTTP 500",
-        version=3,
-    )
-    return replace(full, **changes)  # type: ignore[arg-type]
+    given = {
+        "message_id": IDS[number],
+        "location": Location.ACCEPTED,
+        "state": HubState.FAILING,
+        "children": (),
+        **changes,
+    }
+    return filled(LoggedMessage, **{"project": PROJECT, "version": 3, **given})
 
 
 def test_an_entry_is_kept_whole(log: HubLog) -> None:
@@ -110,21 +101,7 @@ def test_lists_are_newest_first_over_all_their_partitions(log: HubLog) -> None:
     assert [log.count(PROJECT, each) for each in LogList] == [1, 5, 5, 5, 5, 1, 0]
 
 
-ANSWER = RecordedAnswer(
-    attempt=3,
-    answer=Answer(
-        status_code=500,
-        message="Oops",
-        body=b"\x00\xff<html>",
-        headers={"content-type": "text/html"},
-        started_at=NOW,
-        finished_at=NOW + 5,
-        bytes_out=10,
-        bytes_in=8,
-    ),
-    polled="https://acme.example/status",
-    expires_at=NOW + 1000,
-)
+ANSWER = filled(RecordedAnswer, attempt=3)
 
 
 def test_the_first_recorded_answer_of_an_attempt_counts(log: HubLog) -> None:

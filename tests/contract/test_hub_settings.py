@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.both import both
+from tests.contract.filled import filled
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import credentials
@@ -16,9 +17,8 @@ from tests.fakes.hub import FakeHubSettings
 
 from pushhub.base.errors import Conflict
 from pushhub.base.json_text import Verbatim
-from pushhub.hub.model.filters import Filter, FilterOperator, MatchRule
-from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
-from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
+from pushhub.hub.model.integration import Integration
+from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.ports import HubSettings
@@ -28,50 +28,8 @@ from pushhub.hub.tokens import token_of
 settings = both(FakeHubSettings, partial(DynamoDBHubSettings, credentials=credentials()), aws.HUB_TABLE)
 
 
-FULL = ServiceMapping(
-    mapping_id="5" * 24,
-    name="acme.größe",
-    url="https://acme.example/x",
-    token="t" * 32,
-    messages=("order:new", "order:updated"),
-    parameter_ids=("a" * 24,),
-    filters=(Filter(path="message", operator=FilterOperator.MATCH, value="☃", match_rule=MatchRule.ANY),),
-    identifiers={"number": "payload.order.number"},
-    options=ServiceOptions(retries_allowed=False, retry_base=1.5, retry_cap=9, max_attempts=3, lenient=True),
-    enabled=False,
-    required=True,
-    integration_id="6" * 24,
-    sealed=b"\x00\xff keys",
-    created_at=NOW,
-)
-INTEGRATION = Integration(
-    integration_id="6" * 24,
-    name="acme",
-    url="https://acme.example",
-    token="t" * 32,
-    endpoint=EndpointDescription(
-        display="Acme",
-        services=(
-            Service(
-                name="x",
-                path="/x",
-                parameters=("api_key",),
-                recommends=Recommendation(
-                    messages=("order:new",),
-                    identifiers=(("n", "payload.n"),),
-                    filters=FULL.filters,
-                    options=FULL.options,
-                    every=(1, "hours"),
-                ),
-                required=True,
-                description={"name": "x", "weight": 1.5},
-            ),
-        ),
-        errors=("service y: path can't be blank",),
-    ),
-    errors=("one",),
-    created_at=NOW,
-)
+FULL = filled(ServiceMapping, mapping_id="5" * 24, version=0, credentials=b"")
+INTEGRATION = filled(Integration, integration_id="6" * 24, version=0, credentials=b"")
 SCHEDULER = Scheduler(
     project=PROJECT, scheduler_id="7" * 24, key="acme:poll", count=2, interval="hours", created_at=NOW, next_at=NOW
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_pull_queue, full_push_queue, queue
+from tests.contract.filled import filled
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, queue
 from tests.fakes.credentials import credentials
 
 from pushhub.base.errors import Conflict
@@ -13,6 +14,13 @@ from pushhub.engine.model.project import Project
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import QueueStore
 from pushhub.engine.stores import ConfigStore
+
+
+def full_queue() -> Queue:
+    """A queue with every field set."""
+    given = filled(Queue, project=PROJECT, name="fan out + é:1")
+    assert given.push is not None
+    return replace(given, push=replace(given.push, credentials=b""))
 
 
 def opened(stored: Queue) -> Queue:
@@ -24,7 +32,7 @@ def opened(stored: Queue) -> Queue:
     return replace(stored, push=replace(push, subscribers=subscribers, credentials=b""))
 
 
-@pytest.mark.parametrize("given", [queue(), full_push_queue(), full_pull_queue(), queue("x" * 600)])
+@pytest.mark.parametrize("given", [queue(), full_queue(), queue("x" * 600)], ids=["plain", "full", "long name"])
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_queue_is_found_again_with_every_field(config_store: QueueStore, given: Queue, fresh: bool) -> None:
     config_store.create_queue(given)

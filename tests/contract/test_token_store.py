@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.both import both
+from tests.contract.filled import filled
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.tokens import FakeEndNotes, FakeTokens
@@ -19,21 +20,7 @@ from pushhub.engine.store.dynamodb_ends import SCHEMES, DynamoDBEndNotes, of_pro
 from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
 
 OWNER = TokenOwner(PROJECT, "ep_1")
-STATE = TokenState(
-    owner=OWNER,
-    revision="r1",
-    sealed=b"sealed",
-    usable_until=NOW + 1,
-    failures=2,
-    ask_at=NOW + 3,
-    reason="invalid_client",
-    failing_since=NOW - 7,
-    out_since=NOW - 6,
-    claimed_until=NOW + 4,
-    claim="c",
-    useless_until=NOW + 5,
-    version=1,
-)
+STATE = filled(TokenState, owner=OWNER, version=1)
 
 
 store = both(FakeTokens, DynamoDBTokens, aws.SCHEDULE_TABLE)

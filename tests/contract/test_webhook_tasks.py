@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.both import both
+from tests.contract.filled import filled
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.webhook_tasks import (
@@ -31,7 +32,7 @@ from pushhub.webhooks.applications.portal import PortalFrames, PortalTokens
 from pushhub.webhooks.endpoints.autoconfigs import AutoconfigStore
 from pushhub.webhooks.messages.consumers import ConsumerStore
 from pushhub.webhooks.model.autoconfig import Autoconfig
-from pushhub.webhooks.model.connector import Connector, ConnectorFields, ConnectorKind, ConnectorProduct
+from pushhub.webhooks.model.connector import Connector, ConnectorFields
 from pushhub.webhooks.model.consumer import PollingConsumer
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import IdPrefix, new_id
@@ -40,7 +41,7 @@ from pushhub.webhooks.model.page import KeyRange
 from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.model.portal_frame import PortalFrame
 from pushhub.webhooks.model.reading import Reader
-from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
+from pushhub.webhooks.model.task import Task, TaskStatus
 from pushhub.webhooks.operational.operational import OperationalCounts
 from pushhub.webhooks.ports import UidTaken
 from pushhub.webhooks.resending.tasks import TaskStore
@@ -87,46 +88,12 @@ def tasks(stores: tuple[PortalTokens, TaskStore, OperationalCounts]) -> TaskStor
 
 
 def access(digest: str = "d1", **changes: object) -> PortalAccess:
-    full = PortalAccess(
-        project=PROJECT,
-        app_id=APP,
-        digest=digest,
-        capabilities=frozenset({Capability.VIEW_BASE, Capability.CREATE_ATTEMPTS}),
-        flags=frozenset({"beta"}),
-        session="s",
-        created_at=NOW,
-        expires_at=NOW + 5,
-    )
-    return replace(full, **changes)  # type: ignore[arg-type]
+    return filled(PortalAccess, **{"project": PROJECT, "app_id": APP, "digest": digest, **changes})
 
 
 def task(at: int = NOW, **changes: object) -> Task:
-    full = Task(
-        project=PROJECT,
-        task_id=new_id(IdPrefix.TASK, at),
-        kind=TaskKind.BULK_REPLAY,
-        app_id=APP,
-        endpoint_id="ep_x",
-        ask=TaskAsk(
-            since=1,
-            until=2,
-            event_types=("a", "b"),
-            channel="c",
-            tag="t",
-            status=2,
-            status_code_class=500,
-            rate=3,
-            dry_run=True,
-            apps=("x",),
-        ),
-        cursor="msg_x",
-        looked=7,
-        sent=6,
-        result={"some": ["thing"]},
-        created_at=NOW,
-        updated_at=NOW + 1,
-    )
-    return replace(full, **changes)  # type: ignore[arg-type]
+    begun = {"task_id": new_id(IdPrefix.TASK, at), "status": TaskStatus.RUNNING, "version": 0}
+    return filled(Task, **{"project": PROJECT, "app_id": APP, **begun, **changes})
 
 
 def test_a_token_is_kept_whole_listed_and_removed(tokens: PortalTokens) -> None:
@@ -186,21 +153,8 @@ connector_store = both(FakeConnectors, DynamoDBConnectors, aws.WEBHOOKS_TABLE)
 
 
 def connector(at: int = NOW, uid: str | None = None, project: str = PROJECT) -> Connector:
-    fields = ConnectorFields(
-        name="Chat ☃",
-        uid=uid,
-        kind=ConnectorKind.SLACK,
-        logo="https://a.example/logo.png",
-        description="d",
-        instructions="i",
-        event_types=("a.b",),
-        code="function handler(webhook) { return webhook }",
-        flags=("beta",),
-        product=ConnectorProduct.STREAM,
-    )
-    named = new_id(IdPrefix.CONNECTOR, at)
-    times = {"created_at": at, "updated_at": at + 1, "code_updated_at": at + 2}
-    return Connector(project=project, connector_id=named, fields=fields, **times)
+    own = {"connector_id": new_id(IdPrefix.CONNECTOR, at), "fields": filled(ConnectorFields, uid=uid), "version": 0}
+    return filled(Connector, project=project, **own)
 
 
 def test_a_connector_is_kept_whole_listed_changed_and_deleted(connector_store: ConnectorStore) -> None:

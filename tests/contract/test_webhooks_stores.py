@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.both import both
+from tests.contract.filled import filled
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import FakeVault, credentials
@@ -28,7 +29,6 @@ from pushhub.webhooks.messages.ports import IdempotencyKeys, KeyBusy, KeyReused
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.arrival import Turned, TurnedAway
 from pushhub.webhooks.model.attempt import LoggedAttempt
-from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.ids import IdPrefix, new_id
@@ -85,18 +85,7 @@ def endpoint(app: Application, number: int = 0, **fields: Any) -> Endpoint:
     )
 
 
-FULL = EndpointFields(
-    url="https://a.example/ü",
-    description="☃",
-    uid="shop",
-    disabled=True,
-    event_types=("a.b",),
-    channels=("a", "b"),
-    throttle_rate=5,
-    metadata={"a": "b"},
-    version=3,
-    cloud_events=CloudEvents(mode=Mode.STRUCTURED, consent=True, callback=True),
-)
+FULL = filled(EndpointFields, uid="shop")
 
 
 def source(number: int = 0, **fields: Any) -> Application:
@@ -306,18 +295,7 @@ def leaves(value: Any) -> Iterator[bytes]:
 
 
 def test_event_types_are_kept_by_name(settings: Any) -> None:
-    full = EventType(
-        project=PROJECT,
-        name="-a.b",
-        description="☃",
-        archived=True,
-        deprecated=True,
-        schemas={"1": {"type": "object", "multipleOf": 0.5}},
-        feature_flags=("x", "y"),
-        group_name="g",
-        created_at=NOW,
-        updated_at=NOW + 1,
-    )
+    full = filled(EventType, project=PROJECT, name="-a.b", version=0)
     stored = settings.put_event_type(full)
     plain = settings.put_event_type(replace(full, name="c", schemas=None, group_name=None, feature_flags=()))
     assert settings.event_type(PROJECT, "-a.b") == stored
@@ -391,20 +369,11 @@ def test_what_was_sealed_for_a_project_is_not_opened_for_another(vault: Vault) -
 
 
 APP, ENDPOINT = new_id(IdPrefix.APPLICATION, NOW), new_id(IdPrefix.ENDPOINT, NOW)
-MESSAGE = ListedMessage(
+MESSAGE = filled(
+    ListedMessage,
     project=PROJECT,
     app_id=APP,
     engine_id="1910848478410441216",
-    fields=MessageFields(
-        event_type="a.b",
-        channels=("x", "y"),
-        tags=("t",),
-        event_id="e",
-        content_type="text/plain",
-        deliver_at=NOW + 5,
-    ),
-    accepted_at=NOW,
-    ends_at=NOW + 10,
     listed_until=NOW + 20_000,
     expunged=True,
 )

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.contract.filled import Filler, defaults
-from tests.contract.test_every_stored_field import FIXED
+from tests.contract.filled import FIXED, Filler, defaults
 
 from pushhub.cloud.table import Item
 from pushhub.engine.model.circuit import Health

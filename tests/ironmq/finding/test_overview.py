@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 from mypy_boto3_dynamodb import DynamoDBClient
 from tests.cloud import aws_services as aws
 from tests.cloud.aws_services import Intercepted
-from tests.contract.samples import NOW, PROJECT, first, full_push_queue, message
+from tests.contract.samples import NOW, PROJECT, SUBSCRIBER, first, message, queue
 from tests.fakes import FakeClock, FakeConfigStore
 from tests.fakes.ports import InlineExecutor
 from tests.simulation import simulated_services
 
 from pushhub.base.verdict import Verdict
+from pushhub.engine.model.queue import PushSettings, QueueType, Subscriber
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.ironmq.finding.overview import Overviews
 from pushhub.ironmq.queues.queue_changes import pull_queue
@@ -22,6 +22,8 @@ from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
 EACH = 50
 """So many pull queues, and so many push queues."""
+
+PUSH = PushSettings(subscribers=(Subscriber(subscriber_id=SUBSCRIBER, name="a", url="https://a.example/in"),))
 
 NOT_ASKED = cast(Any, None)
 
@@ -44,7 +46,7 @@ def test_a_look_at_all_queues_asks_little_more_than_once_for_each() -> None:
             waits = pull_queue(PROJECT, f"pull-{number}", NOW)
             config.create_queue(waits)
             pull.put([message(queue_uid=waits.pull_uid)])
-            pushes = replace(full_push_queue(), name=f"push-{number}", uid=f"u{number}", cleared_at=0)
+            pushes = queue(f"push-{number}", uid=f"u{number}", type=QueueType.MULTICAST, push=PUSH)
             config.create_queue(pushes)
             messages.save(first(message(queue_uid=pushes.uid), Verdict.FAILED))
         client.calls.clear()
