@@ -247,17 +247,6 @@ def test_a_message_that_was_lost_and_put_back_is_not_dispatched_a_second_time(fu
     assert functions.sqs_event("PUSH_QUEUE_URL")["Records"] == []
 
 
-def test_dispatch_raises_when_it_cannot_queue_so_that_the_stream_comes_again(
-    functions: Functions, sink: Sink, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    a_push_queue(sink.url)
-    post(b"x")
-    functions.sqs.delete_queue(QueueUrl=functions.queue_urls["PUSH_QUEUE_URL"])
-    monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: None)
-    with pytest.raises(Unavailable):
-        functions.invoke("dispatch", functions.stream_event())
-
-
 def test_an_attempt_that_could_outlast_the_function_is_not_started(functions: Functions, sink: Sink) -> None:
     a_push_queue(sink.url)
     post(b"x")
@@ -265,31 +254,6 @@ def test_an_attempt_that_could_outlast_the_function_is_not_started(functions: Fu
     functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL"), Context(remaining_ms=12_000))
     assert sink.received == []
     assert len(functions.sqs_event("RETRY_QUEUE_URL")["Records"]) == 1
-
-
-def test_one_event_is_logged_for_an_attempt_and_no_secret_with_it(
-    functions: Functions, sink: Sink, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The name of the service is in the environment when a function starts
-    monkeypatch.setattr(telemetry._metrics, "service", "push")
-    a_push_queue(f"{sink.url}?auth=TOPSECRET")
-    post(b"BODYBYTES")
-    functions.invoke("dispatch", functions.stream_event())
-    capsys.readouterr()
-    functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL"))
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    [attempt] = [line for line in lines if line.get("message") == "attempt"]
-    assert attempt["status_code"] == 200
-    assert attempt["state"] == "delivered"
-    # CloudWatch has the time and the function of each line, and its stream leads to the run
-    assert attempt.keys().isdisjoint({"timestamp", "service", "level", "request_id"})
-    assert "TOPSECRET" not in str(lines)
-    assert "BODYBYTES" not in str(lines)
-    [metrics] = [line for line in lines if "_aws" in line]
-    assert metrics["DeliveriesDelivered"] == [1.0]
-    # And in the namespace that the alarms use
-    [directive] = metrics["_aws"]["CloudWatchMetrics"]
-    assert (directive["Namespace"], directive["Dimensions"], metrics["service"]) == ("Pushhub", [["service"]], "push")
 
 
 def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason_and_its_run(

@@ -223,23 +223,6 @@ def test_an_event_without_one_of_its_fields_is_a_client_error_at_worst(path: Pat
     assert answered(world, event)["statusCode"] < 500
 
 
-def test_an_event_of_nothing_but_a_method_is_not_found() -> None:
-    answer = answered(a_world(), {"requestContext": {"domainName": HOST, "http": {"method": "GET"}}})
-    assert answer["statusCode"] == 404
-
-
-def test_whoever_has_no_token_is_turned_away_by_every_protocol() -> None:
-    # What comes to a source has its token in the path.
-    for path in (each for each in POSTS if "take-in" not in each.name):
-        world = a_world()
-        event = urls(gateways(path, world))
-        for name in ("authorization", "x-augury-token"):
-            event["headers"].pop(name, None)
-        answer = answered(world, event)
-        assert answer["statusCode"] == 401, path
-        assert not stored(world)
-
-
 def test_bytes_arrive_as_they_were_sent() -> None:
     # Given bytes that are no text, which a function URL hands over in base64
     world = a_world()
@@ -249,12 +232,3 @@ def test_bytes_arrive_as_they_were_sent() -> None:
     # When they are posted, then they are stored
     assert answered(world, event)["statusCode"] == 201
     assert any(base64.b64decode(encoded or "") == sent for _, encoded in stored(world))
-
-
-def test_a_gateways_path_is_read_as_ever() -> None:
-    # Given a path that the gateway has decoded, whose name holds what looks like an escape
-    world = a_world()
-    event = gateways(EVENTS / "ingest-http-post-messages.json", world)
-    event["rawPath"] = f"/3/projects/{PROJECT}/queues/a%41/messages"
-    assert answered(world, event)["statusCode"] == 201
-    assert queues(world) == ["a%41"]

@@ -41,14 +41,3 @@ def test_a_notification_is_published_by_ingest_with_what_it_is_allowed(functions
     run_and_check(functions, "ingest", request(token, "POST", "/notifications", [NOTIFICATION] * 100))
     # And for refusing them
     assert functions.invoke("ingest", request("wrong", "POST", "/notifications", NOTIFICATION))["statusCode"] == 401
-
-
-def test_publishing_is_the_same_to_ingest_and_to_control(functions: Functions) -> None:
-    token = a_store()
-    for name in ("ingest", "control"):
-        answer = as_json(functions.invoke(name, request(token, "POST", "/notifications", NOTIFICATION)))
-        assert answer["statusCode"] == 201
-        assert len(json.loads(answer["body"])["ids"]) == 1
-    refused = [functions.invoke(name, request(token, "PUT", "/notifications")) for name in ("ingest", "control")]
-    assert refused[0] == refused[1]
-    assert (refused[0]["statusCode"], refused[0]["headers"]["Allow"]) == (405, "OPTIONS, POST")
