@@ -6,13 +6,13 @@ import html
 import json
 import shutil
 import subprocess
-import threading
+from contextlib import ExitStack
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from tests.fakes.loopback import serving
 from tests.stack.node import node_packages
 
 ICON = b'<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><rect width="8" height="8" fill="#c00"/></svg>'
@@ -41,24 +41,14 @@ class Embedder:
     def __init__(self) -> None:
         self.props: dict[str, Any] = {}
         self.asked: list[str] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    @property
-    def origin(self) -> str:
-        """As browsers write it."""
-        return f"http://localhost:{self._server.server_port}"
+        self._open = ExitStack()
+        self.origin = self._open.enter_context(serving(self._handler())).replace("127.0.0.1", "localhost")
 
     def __enter__(self) -> Embedder:
-        self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
 
     def _answer(self, path: str) -> tuple[str, bytes]:
         script, style = bundle()
@@ -90,8 +80,5 @@ class Embedder:
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
 
         return Handler

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tests.engine.world import PROJECT
+from tests.fakes import loopback
 from tests.web.protocols import SHOWN, Served, served
 
 TOKEN = "t0ken"
@@ -131,17 +131,5 @@ def serving() -> Iterator[ServedHub]:
 
         do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _any  # noqa: N815 (names of the base class)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    hub.base_url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with loopback.serving(Handler) as hub.base_url:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

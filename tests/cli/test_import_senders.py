@@ -6,9 +6,9 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,6 +19,7 @@ from tests.cli.conftest import Typed
 from tests.cli.served_hub import TOKEN as HUB_TOKEN
 from tests.cli.served_hub import ServedHub
 from tests.engine.world import PROJECT
+from tests.fakes.loopback import serving
 from tests.webhooks.served import ServedWorld
 from tests.webhooks.world import WebhooksWorld
 
@@ -62,16 +63,8 @@ class Sender:
 
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815 (the base class's names)
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        self._open = ExitStack()
+        self.url = self._open.enter_context(serving(Handler))
 
     def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         if path in self.refused:
@@ -84,9 +77,7 @@ class Sender:
         return 200, found
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._open.close()
 
 
 @pytest.fixture

@@ -200,4 +200,5 @@ FIXED: dict[tuple[type, str], Any] = {
 
 def filled(cls: type[T], **changes: Any) -> T:
     """A record with every field set, some of them to what a test needs."""
-    return replace(cast(Any, Filler(0, FIXED).record(cls)), **changes)
+    created: T = replace(cast(Any, Filler(0, FIXED).record(cls)), **changes)
+    return created

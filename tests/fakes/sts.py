@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 from urllib.parse import parse_qs
+
+from tests.fakes.loopback import serving
 
 _TAKEN = """<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>
 <AccessKeyId>ASIA{number:016}</AccessKeyId><SecretAccessKey>{secret}</SecretAccessKey><SessionToken>t-{number}</SessionToken>
@@ -26,6 +28,7 @@ class FakeSts:
 
     Attributes:
         trusts: The trust policy of each role, by its ARN.
+        url: Where clients call it.
         asked: The external ids that were shown, in order; empty for none.
     """
 
@@ -46,23 +49,14 @@ class FakeSts:
                 self.end_headers()
                 self.wfile.write(text.encode())
 
-            def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-
-    @property
-    def url(self) -> str:
-        """Where clients call it."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        self._open = ExitStack()
+        self.url = self._open.enter_context(serving(Handler))
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._open.close()
 
     def answer(self, form: Mapping[str, str]) -> tuple[int, str]:
         """Status and body for a request."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +22,7 @@ from local.iam.policies import Need
 from local.iam.roles import Granted, keep
 from simulation.roles import PLACE, Role, roles
 from tests.cloud import aws_services as aws
+from tests.fakes.loopback import serving
 from tests.notifications.store import aws_notifications
 
 from pushhub.cloud.clients import Clients
@@ -351,17 +351,9 @@ def sink() -> Iterator[Sink]:
             self.send_header("WebHook-Allowed-Origin", "*")
             self.end_headers()
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    endpoint = Sink(url=f"http://127.0.0.1:{server.server_port}/in")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield endpoint
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Handler) as url:
+        endpoint = Sink(url=f"{url}/in")
+        yield endpoint
 
 
 def as_json(value: Any) -> Any:
