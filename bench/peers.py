@@ -1,21 +1,22 @@
 """The hub beside what a Python team would build: Celery and Dramatiq on Redis,
-each posting with requests and retrying; in one run.
+each posting with requests and retrying; and a bare asyncio loop with SQLite, as the limit; in one run.
 
     make up && .venv/bin/python -m bench.peers --redis redis-server [--save docs/figures/peers.md]
 
 Their environment is made by ``uv venv .venv-bench-peers`` and
 ``uv pip install --require-hashes -r requirements/bench-peers.txt``; the Redis is Debian's ``redis-server``. All deliver
 the same messages of 1 KB to the same endpoint, which takes 20 ms, on the same cores. Celery runs eight processes,
-Dramatiq two of eight threads (its default on two cores); the hub runs as ``make up`` starts it, emulator and all.
+Dramatiq two of eight threads (its default on two cores); the loop (bench/peers_loop.py) is one process, whose 64 tasks
+share commits and do nothing but post and remove; the hub runs as ``make up`` starts it, emulator and all.
 
-*Throughput*: messages posted as fast as it goes (to the hub: one hundred a post, on two connections), from the first
-post until the last arrives. *Latency*: ten messages a second, from before the post until it arrives. *Missing*:
-messages are posted, and when a third have arrived, workers are killed (``kill -9``), or workers and broker, and started
-again; counted is what has not arrived within a minute after that. Some of it comes later: what a killed worker of the
-hub had in hand after a minute (docs/flow-control.md; after 42 when this was measured), what Celery had fetched and not
-begun after an hour; what Celery was doing never does unless it acknowledges late. The hub's broker is the emulator,
-which stands for AWS and notes each change before it answers (docs/decisions/local-stack.md); on AWS there is no
-such process to kill.
+*Throughput*: messages posted as fast as it goes (to the hub and the loop: one hundred a post, on two connections), from
+the first post until the last arrives. *Latency*: ten messages a second, from before the post until it arrives.
+*Missing*: messages are posted, and when a third have arrived, workers are killed (``kill -9``), or workers and broker,
+and started again; counted is what has not arrived within a minute after that. Some of it comes later: what a killed
+worker of the hub had in hand after a minute (docs/flow-control.md; after 42 when this was measured), what Celery had
+fetched and not begun after an hour; what Celery was doing never does unless it acknowledges late. The hub's broker is
+the emulator, which stands for AWS and notes each change before it answers (docs/decisions/local-stack.md); on AWS there
+is no such process to kill. The loop's store is a file.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -35,11 +37,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import requests
 from local.emulator import lifecycle
 from local.place import Place
 
 from bench.harness import ROOT, Page, percentiles
 from bench.local_hub import Endpoint, endpoint, paced, tenant
+from bench.sink import wait_until_open
 from local import stack
 
 PEERS = ROOT / ".venv-bench-peers/bin"
@@ -47,6 +51,8 @@ PORT = 6390
 DELAY_MS = 20
 PER_POST = 100
 WITHIN_S = 60
+SLOWEST = 50
+"""Messages a second: for slower ones nobody waits."""
 WORKERS = {
     "celery": [PEERS / "celery", "-A", "peers_tasks:celery_app", "worker", "--concurrency", "8", "--loglevel", "ERROR"],
     "dramatiq": [PEERS / "dramatiq", "peers_tasks", "--processes", "2", "--threads", "8"],
@@ -107,6 +113,64 @@ class Peer:
         )
 
 
+def in_hundreds(post: Callable[[int, list[str]], object], kind: str, count: int, rate: float) -> dict[str, float]:
+    """Post messages on two connections, a hundred at a time, or singly on one at so many a second; when each was."""
+    posted: dict[str, float] = {}
+    bodies = [f"{kind}-{time.time():.3f}-{number}-" + "x" * 1000 for number in range(count)]
+    if rate:
+        for number in paced(count, rate):
+            posted[bodies[number]] = time.time()
+            post(0, [bodies[number]])
+        return posted
+
+    def some(chunk: tuple[int, list[str]]) -> None:
+        posted.update(dict.fromkeys(chunk[1], time.time()))
+        post(chunk[0] % 2, chunk[1])
+
+    chunks = [bodies[start : start + PER_POST] for start in range(0, count, PER_POST)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(some, enumerate(chunks)))
+    return posted
+
+
+class BareLoop:
+    """One asyncio loop with a durable store (:mod:`bench.peers_loop`)."""
+
+    def __init__(self, url: str) -> None:
+        self._home = tempfile.mkdtemp(prefix="peers-")
+        self._command = [sys.executable, "-m", "bench.peers_loop", str(PORT), f"{self._home}/messages.sqlite", url]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """It, if it does not run."""
+        if self._process is None:
+            self._process = subprocess.Popen(self._command, cwd=ROOT)
+            wait_until_open(PORT)
+
+    def post(self, url: str, count: int, rate: float) -> dict[str, float]:  # noqa: ARG002 (it was told)
+        """Post messages; when each was."""
+        clients = [requests.Session() for _ in range(2)]
+        address = f"http://127.0.0.1:{PORT}/messages"
+        return in_hundreds(
+            lambda connection, bodies: clients[connection].post(address, json=bodies, timeout=60).raise_for_status(),
+            "loop",
+            count,
+            rate,
+        )
+
+    def kill(self, *, broker: bool) -> None:  # noqa: ARG002 (they are one process)
+        """``kill -9``."""
+        if self._process:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
+
+    def close(self) -> None:
+        """End it."""
+        self.kill(broker=True)
+        shutil.rmtree(self._home, ignore_errors=True)
+
+
 class Hub:
     """The local stack that runs here."""
 
@@ -122,23 +186,8 @@ class Hub:
 
     def post(self, url: str, count: int, rate: float) -> dict[str, float]:  # noqa: ARG002 (the queue knows it)
         """Post messages; when each was."""
-        posted: dict[str, float] = {}
-        bodies = [f"hub-{time.time():.3f}-{number}-" + "x" * 1000 for number in range(count)]
-        if rate:
-            for number in paced(count, rate):
-                posted[bodies[number]] = time.time()
-                self._owner.post("peers", [bodies[number]])
-            return posted
         owners = [self._owner.another() for _ in range(2)]
-
-        def some(chunk: tuple[int, list[str]]) -> None:
-            posted.update(dict.fromkeys(chunk[1], time.time()))
-            owners[chunk[0] % 2].post("peers", chunk[1])
-
-        chunks = [bodies[start : start + PER_POST] for start in range(0, count, PER_POST)]
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(some, enumerate(chunks)))
-        return posted
+        return in_hundreds(lambda connection, bodies: owners[connection].post("peers", bodies), "hub", count, rate)
 
     def kill(self, *, broker: bool) -> None:
         """``kill -9``."""
@@ -171,7 +220,7 @@ def measured(peer: Any, target: Endpoint, options: argparse.Namespace) -> list[s
     target.wait_for([*evenly], WITHIN_S)
     waits = percentiles([target.seen[each][0] - at for each, at in evenly.items()])
     posted = peer.post(url, options.messages, 0)
-    target.wait_for([*posted], 3 * WITHIN_S)
+    target.wait_for([*posted], 3 * WITHIN_S + options.messages / SLOWEST)
     took = max(target.seen[each][0] for each in posted) - min(posted.values())
     kills = () if options.without_kills else (False, True)
     missing = [lost(peer, target, options.messages, broker=each) for each in kills]
@@ -197,6 +246,7 @@ def main() -> None:
             ("Celery 5, late acknowledgements, AOF", lambda: Peer("celery", options.redis, careful=True)),
             ("Dramatiq, as it comes", lambda: Peer("dramatiq", options.redis, careful=False)),
             ("Dramatiq, AOF", lambda: Peer("dramatiq", options.redis, careful=True)),
+            ("a bare asyncio loop, SQLite", lambda: BareLoop(f"{target.url}/stamp")),
             ("the hub, local stack", lambda: Hub(f"{target.url}/stamp")),
         ]
         for name, make in (each for each in peers if re.search(options.only, each[0])):
