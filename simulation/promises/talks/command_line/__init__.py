@@ -1,0 +1,13 @@
+"""The command line, talked through: what people type, what is printed, and that a dry run changes nothing.
+
+Sources: docs/cli.md, and the pages of what the commands are about.
+"""
+
+from simulation.promises.talks.command_line.moving_commands import imported, moved
+from simulation.promises.talks.command_line.operator_commands import operators
+from simulation.promises.talks.command_line.queue_commands import queues
+from simulation.promises.talks.command_line.store_commands import stores
+from simulation.promises.talks.command_line.topic_commands import topics
+from simulation.promises.talks.command_line.webhook_commands import webhooks
+
+__all__ = ["imported", "moved", "operators", "queues", "stores", "topics", "webhooks"]
