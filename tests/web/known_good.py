@@ -182,7 +182,7 @@ IRONMQ = {
     "ironmq.list_queues": Good(_pull, query={"per_page": "2", "previous": "a", "prefix": "q", "health": "true"}),
     "ironmq.put_queue": Good(_gone("new"), {"queue": QUEUE, "dry_run": False, "oauth": "unused"}),
     "ironmq.show_queue": Good(_push),
-    "ironmq.change_queue": Good(_changed("changed", PUSH_QUEUE), {"queue": PUSH_QUEUE}),
+    "ironmq.change_queue": Good(_changed("changed", PUSH_QUEUE), {"queue": PUSH_QUEUE, "dry_run": False}),
     "ironmq.delete_queue": Good(_changed("gone", QUEUE), {"oauth": "unused"}),
     "ironmq.add_subscribers": Good(_push, {"subscribers": [{**SUBSCRIBER, "name": "second"}]}),
     "ironmq.replace_subscribers": Good(_push, {"subscribers": [SUBSCRIBER]}),

@@ -424,7 +424,10 @@ def test_a_dry_run_refuses_what_a_run_does_and_stores_nothing(hub: Hub) -> None:
     # Given one, when it is changed dry, then it stays as it is, and what may not change is refused
     hub.make_push("q", URL)
     before = hub.info("q")
-    assert hub.call("PUT", "/queues/q", {"queue": {"push": {"retries": 9}}, "dry_run": True}).status == 200
-    assert hub.info("q") == before
-    assert hub.call("PUT", "/queues/q", {"queue": {"type": "pull"}, "dry_run": True}).status == 403
-    assert hub.call("PUT", "/queues/q", {"queue": {}, "dry_run": "yes"}).status == 400
+    for method in ("PUT", "PATCH"):
+        planned = hub.call(method, "/queues/q", {"queue": {"push": {"retries": 9}}, "dry_run": True})
+        assert (planned.status, planned.body["queue"]["push"]["retries"]) == (200, 9)
+        assert hub.info("q") == before
+        assert hub.call(method, "/queues/q", {"queue": {"type": "pull"}, "dry_run": True}).status == 403
+        assert hub.call(method, "/queues/q", {"queue": {}, "dry_run": "yes"}).status == 400
+    assert hub.call("PATCH", "/queues/none", {"queue": {}, "dry_run": True}).status == 404

@@ -241,7 +241,6 @@ _SCHEMAS: dict[str, Schema] = {
     ),
 }
 
-_QUEUE_WANTED = request({"queue": ref("IronmqQueueSettings")})
 _QUEUE_PLANNED = request(
     {
         "queue": ref("IronmqQueueSettings"),
@@ -376,7 +375,7 @@ DESCRIPTION = ApiDescription(
         ),
         "ironmq.change_queue": Described(
             means="Fields that are left out do not change.",
-            request=_QUEUE_WANTED,
+            request=_QUEUE_PLANNED,
             sent={"queue": {"message_timeout": 120}},
             answer=answer({"queue": ref("IronmqQueueWithCounts")}),
             answered={"queue": {**_QUEUE, "message_timeout": 120, "size": 0, "total_messages": 12}},

@@ -46,7 +46,8 @@ def _show(hub: IronUseCases, call: IronCall) -> Response:
 
 
 def _change(hub: IronUseCases, call: IronCall) -> Response:
-    return _info(hub, hub.queues.change(call.project, call.queue, parse_queue(call.fields)))
+    change = hub.queues.planned_change if boolean(call.fields, "dry_run") else hub.queues.change
+    return _info(hub, change(call.project, call.queue, parse_queue(call.fields)))
 
 
 def _info(hub: IronUseCases, queue: Queue) -> Response:

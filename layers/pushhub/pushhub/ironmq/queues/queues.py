@@ -151,6 +151,10 @@ class Queues(Component):
         stored = self.config.queue(project_id, name, fresh=True)
         return self._new(project_id, name, settings) if stored is None else self._with(stored, settings)
 
+    def planned_change(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
+        """The queue that :meth:`change` would leave, which it refuses for the same reasons; nothing is stored."""
+        return self._with(self.get(project_id, name), settings)
+
     def change(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
         """Change a queue: settings missing from the request stay unchanged.
 
