@@ -79,6 +79,13 @@ def test_what_is_not_sent_stays() -> None:
     assert changed.options == ServiceOptions(retries_allowed=True, retry_base=5, retry_cap=600, max_attempts=9)
 
 
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_attempts_are_unlimited_again_without_a_value(nothing: object) -> None:
+    stored = read_mapping(CheckedFields(FULL), FRESH)
+    changed = read_mapping(CheckedFields({"options": {"max_attempts": nothing}}), stored)
+    assert changed.options == ServiceOptions(retries_allowed=True, retry_base=5, retry_cap=60, max_attempts=None)
+
+
 def test_what_a_mapping_must_have() -> None:
     assert errors_of({}) == {
         "url": ["can't be blank"],

@@ -238,8 +238,13 @@ def read_identifiers(fields: CheckedFields, name: str = "identifiers") -> dict[s
 
 
 def read_options(fields: CheckedFields, options: ServiceOptions) -> ServiceOptions:
-    """The options; those not sent keep their values. ``allow_retries`` is an older name that endpoints still use."""
-    given = CheckedFields(fields.section("options"))
+    """The options; those not sent keep their values, and ``max_attempts`` without a value means any number.
+
+    ``allow_retries`` is an older name that endpoints still use.
+    """
+    asked = fields.section("options")
+    given = CheckedFields(asked)
+    unlimited = "max_attempts" in asked and asked["max_attempts"] in (None, "")
     older = given.flag("allow_retries", options.retries_allowed)
     base = given.number("retry_base", options.retry_base, least=1, most=LONGEST_WAIT_S)
     cap = given.number("retry_cap", options.retry_cap, least=1, most=LONGEST_WAIT_S)
@@ -247,7 +252,7 @@ def read_options(fields: CheckedFields, options: ServiceOptions) -> ServiceOptio
         retries_allowed=given.flag("retries_allowed", older),
         retry_base=base or options.retry_base,
         retry_cap=cap or options.retry_cap,
-        max_attempts=given.whole("max_attempts", options.max_attempts, least=1, most=100_000),
+        max_attempts=given.whole("max_attempts", None if unlimited else options.max_attempts, least=1, most=100_000),
         lenient=given.flag("lenient", options.lenient),
     )
     if read.retry_cap < read.retry_base:
