@@ -21,7 +21,7 @@ from simulation.promises.hub import Hub, Pushed, is_taken
 from simulation.promises.hub import Service as MadeService
 from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.shown import End, Shown, ShownPushes
-from simulation.promises.talks import bounds, command_line, edges, whose
+from simulation.promises.talks import bounds, command_line, edges, store_effects, store_settings, whose
 from simulation.promises.talks import hub as talks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
@@ -232,6 +232,8 @@ class HubWorld(PushWorld):
         """The whole API, talked through; by two with equal names."""
         one, two = (self._talking("/api/stores/{project}", lambda _, token: {"x-augury-token": token}) for _ in "12")
         talks.through(one)
+        store_settings.through(one)
+        store_effects.through(one)
         command_line.stores(one)
         whose.stores(one, two)
         edges.stores(one)

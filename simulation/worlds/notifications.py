@@ -19,7 +19,7 @@ from simulation.gateway import WebSocketGateway
 from simulation.promises.judgement import Violation
 from simulation.promises.notifications import Connection, Notifications
 from simulation.promises.notifications import Frame as SeenFrame
-from simulation.promises.talks import bounds, command_line, edges, whose
+from simulation.promises.talks import bounds, command_line, edges, topics, whose
 from simulation.promises.talks import notifications as talks
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR
@@ -266,6 +266,7 @@ class NotificationsWorld(World):
 
         one, two = (self._talking("/notification2", basic) for _ in range(2))
         talks.through(one, self._connected)
+        topics.through(one, self._connected)
         command_line.topics(one, self._connected)
         whose.topics(one, two, self._connected)
         edges.topics(one, self._connected)

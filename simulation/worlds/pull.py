@@ -15,7 +15,15 @@ from simulation.account import HttpAnswer
 from simulation.bodies import bytes_body, text_body
 from simulation.promises.judgement import Post, Violation
 from simulation.promises.pull import Act, Clear, Got, PullQueues, Reserve, Settings
-from simulation.promises.talks import bounds, command_line, edges, whose
+from simulation.promises.talks import (
+    bounds,
+    command_line,
+    edges,
+    ironmq_effects,
+    ironmq_lists,
+    ironmq_settings,
+    whose,
+)
 from simulation.promises.talks import ironmq as talks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
@@ -240,6 +248,9 @@ class PullWorld(World):
         """Pull queues, talked through; by two with equal names, also push queues."""
         one, two = (self._talking("/3/projects/{project}", _oauth) for _ in range(2))
         talks.pull(one)
+        ironmq_settings.pull(one)
+        ironmq_lists.pull(one)
+        ironmq_effects.pull(one)
         command_line.moved(one, two)
         whose.queues(one, two)
         edges.queues(one)

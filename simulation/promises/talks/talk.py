@@ -161,9 +161,13 @@ class Talk:
             self._judgement.fact(not difference, OTHER_ANSWER, about, f"{detail}: {difference}")
         return answer.body
 
+    def answered(self, method: str, path: str, body: object = None) -> Answered:
+        """Ask for something whose answer is compared by the caller."""
+        return self._around.http(method, self._base + path, body, self._headers)
+
     def status(self, method: str, path: str, body: object = None) -> int:
         """Ask for something whose answer is compared by the caller; its status."""
-        return self._around.http(method, self._base + path, body, self._headers).status
+        return self.answered(method, path, body).status
 
     def typed(self, *words: str, code: int = 0, given: str = "", shows: object = ..., says: str = "") -> Any:
         """Type a command; returns the rows of JSON that it printed.
