@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, tzinfo
 from functools import partial
@@ -68,6 +68,10 @@ class _Client:
         self._hooks: list[Callable[..., None]] = []
         self.meta = SimpleNamespace(events=SimpleNamespace(register=lambda _, hook: self._hooks.append(hook)))
 
+    def get_paginator(self, operation: str) -> _Pages:
+        """The pages of an operation."""
+        return _Pages(getattr(self, operation))
+
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         name = "".join(map(str.capitalize, operation.split("_")))
         called = SimpleNamespace(name=name, service_model=SimpleNamespace(service_name=self._service))
@@ -78,6 +82,40 @@ class _Client:
             return getattr(self._model, operation)(**parameters)
 
         return call
+
+
+class _Pages:
+    """All answers of an operation of S3, each asked for with the token of the one before it."""
+
+    def __init__(self, ask: Callable[..., dict[str, Any]]) -> None:
+        self._ask = ask
+
+    def paginate(self, **asked: Any) -> Iterator[dict[str, Any]]:
+        """The answers."""
+        more: dict[str, Any] = {}
+        while True:
+            answer = self._ask(**asked, **more)
+            yield answer
+            if "NextContinuationToken" not in answer:
+                return
+            more = {"ContinuationToken": answer["NextContinuationToken"]}
+
+
+class _AtOnce:
+    """In place of threads: each call is made when it is asked for, in the current task."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def map(self, call: Callable[[Any], Any], of: Iterable[Any]) -> Iterator[Any]:
+        """The answers."""
+        return map(call, of)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is under way."""
 
 
 class _Outputs(dict[str, str]):
@@ -167,6 +205,8 @@ class CommandLine:
             if name.startswith("cli."):
                 if getattr(module, "datetime", None) is datetime:
                     patches.append(patch.object(module, "datetime", Now))
+                if hasattr(module, "ThreadPoolExecutor"):
+                    patches.append(patch.object(module, "ThreadPoolExecutor", _AtOnce))
                 if getattr(module, "deployment", None) is deployment:
                     patches.append(patch.object(module, "deployment", deployed))
                 for each in vars(module).values():

@@ -5,16 +5,21 @@ from __future__ import annotations
 import ast
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from simulation.dynamodb import service_error
 
+VERSIONED = "RecordsBucket"
+"""The bucket that keeps former versions of its objects."""
+A_PAGE = 1_000
+"""Keys in an answer."""
+
 
 class S3:
-    """Buckets of objects, strongly consistent, with conditional writes.
+    """Buckets of objects, strongly consistent, with conditional writes and lists; one of them has former versions.
 
     Attributes:
         objects: By bucket and key.
@@ -22,6 +27,8 @@ class S3:
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], bytes] = {}
+        self._former: dict[tuple[str, str], list[tuple[str, bytes]]] = {}
+        self._versions = 0
 
     def put_object(self, *, Bucket: str, Key: str, Body: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803 (the service's)
         """PutObject."""
@@ -30,6 +37,9 @@ class S3:
             raise service_error("PreconditionFailed", "PutObject")
         if "IfMatch" in more and (stored is None or _etag(stored) != more["IfMatch"]):
             raise service_error("PreconditionFailed", "PutObject")
+        if stored is not None and Bucket == VERSIONED:
+            self._versions += 1
+            self._former.setdefault((Bucket, Key), []).append((f"v{self._versions}", stored))
         self.objects[Bucket, Key] = Body
         return {"ETag": _etag(Body)}
 
@@ -43,6 +53,40 @@ class S3:
             first, _, last = more["Range"].removeprefix("bytes=").partition("-")
             body = stored[int(first) : int(last) + 1]
         return {"Body": io.BytesIO(body), "ETag": _etag(stored)}
+
+    def list_objects_v2(self, *, Bucket: str, Prefix: str = "", **more: Any) -> dict[str, Any]:  # noqa: N803
+        """ListObjectsV2, page by page."""
+        after = more.get("ContinuationToken") or more.get("StartAfter", "")
+        keys = [key for key in self._keys(Bucket, Prefix) if key > after]
+        found = [{"Key": each, "ETag": f'"{_etag(self.objects[Bucket, each])}"'} for each in keys[:A_PAGE]]
+        answer: dict[str, Any] = {"Contents": found} if found else {}
+        return answer | ({"NextContinuationToken": keys[A_PAGE - 1]} if len(keys) > A_PAGE else {})
+
+    def list_object_versions(self, *, Bucket: str, Prefix: str = "", **_: Any) -> dict[str, Any]:  # noqa: N803
+        """ListObjectVersions, in a page."""
+        former = {key for bucket, key in self._former if bucket == Bucket and key.startswith(Prefix)}
+        found: list[dict[str, Any]] = []
+        for key in sorted({*self._keys(Bucket, Prefix), *former}):
+            there = (Bucket, key) in self.objects
+            found += [{"Key": key, "VersionId": "null", "IsLatest": True}] if there else []
+            versions = [name for name, _ in reversed(self._former.get((Bucket, key), []))]
+            found += [{"Key": key, "VersionId": each, "IsLatest": False} for each in versions]
+        return {"Versions": found} if found else {}
+
+    def delete_objects(self, *, Bucket: str, Delete: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
+        """DeleteObjects, each by its version."""
+        for each in Delete["Objects"]:
+            place = Bucket, each["Key"]
+            if each["VersionId"] == "null":
+                self.objects.pop(place, None)
+                continue
+            left = [one for one in self._former.pop(place, []) if one[0] != each["VersionId"]]
+            if left:
+                self._former[place] = left
+        return {}
+
+    def _keys(self, bucket: str, prefix: str) -> list[str]:
+        return sorted(key for of, key in self.objects if of == bucket and key.startswith(prefix))
 
 
 def _etag(body: bytes) -> str:

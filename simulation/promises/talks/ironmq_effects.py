@@ -91,16 +91,16 @@ def _waits(talk: Talk) -> None:
 def _told(talk: Talk) -> None:
     """Each crossing of a size tells once, with what it says of itself; not again within its rest."""
     kinds = [("fixed", "asc", 2), ("fixed", "desc", 2), ("progressive", "asc", 3), ("progressive", "desc", 3)]
-    alerts = [{"type": a, "direction": b, "trigger": c, "queue": f"told-{a}-{b}"} for a, b, c in kinds]
-    alerts.append({"type": "fixed", "direction": "asc", "trigger": 1, "queue": "told-rested", "snooze": 3_600})
+    alerts = [{"type": a, "direction": b, "trigger": c, "queue": f"sized-{a}-{b}"} for a, b, c in kinds]
+    alerts.append({"type": "fixed", "direction": "asc", "trigger": 1, "queue": "sized-rested", "snooze": 3_600})
     made = talk.ask("PUT", "/queues/sized", {"queue": {"alerts": alerts}})["queue"]["alerts"]
     sizes: dict[str, list[int]] = {
-        "told-fixed-asc": [2, 2],
-        "told-fixed-desc": [2, 2],
-        "told-progressive-asc": [3, 6, 3],
-        "told-progressive-desc": [6, 3, 3],
+        "sized-fixed-asc": [2, 2],
+        "sized-fixed-desc": [2, 2],
+        "sized-progressive-asc": [3, 6, 3],
+        "sized-progressive-desc": [6, 3, 3],
         # The second crossing is within the hour
-        "told-rested": [1],
+        "sized-rested": [1],
     }
     ids: list[str] = []
     for up, down in ((7, 7), (4, 4)):
@@ -249,7 +249,8 @@ def _left(talk: Talk) -> None:
             ]
         }
 
-    delay = 30 + talk.gathered_s
+    # However late the first try is, it is looked at before the second
+    delay = 40 + talk.gathered_s + talk.put_off_s
     talk.ask(
         "PUT", "/queues/left", {"queue": {"push": {**named("stays", "goes"), "retries": 3, "retries_delay": delay}}}
     )
@@ -267,11 +268,11 @@ def _left(talk: Talk) -> None:
     talk.ask("DELETE", "/queues/left")
 
 
-def _looked_after(talk: Talk) -> None:
+def _looked_after(talk: Talk, name: str) -> None:
     """While anything is due later, each minute is looked at."""
-    push = {"subscribers": [{"name": "later", "url": "https://effects-half.example/in"}]}
-    talk.ask("PUT", "/queues/looked-after", {"queue": {"push": push}})
-    _posted(talk, "looked-after", "0", delay=120 * MINUTE)
+    push = {"subscribers": [{"name": "later", "url": "https://effects-later.example/in"}]}
+    talk.ask("PUT", f"/queues/{name}", {"queue": {"push": push}})
+    _posted(talk, name, "0", delay=120 * MINUTE)
 
 
 def _alert(talk: Talk, host: str, **fields: Any) -> str:
@@ -292,7 +293,7 @@ def _failure_rate(talk: Talk) -> None:
         return (500 if int(each.body) % 2 else 200), b""
 
     talk.listen("effects-half.example", half)
-    _looked_after(talk)
+    _looked_after(talk, "looked-after")
     few = talk.listen("effects-few.example", lambda _: (500, b""))
     for name in ("half", "few"):
         push = {"subscribers": [{"name": name, "url": f"https://effects-{name}.example/in"}], "retries": 0}
@@ -333,7 +334,7 @@ def _oldest_waiting(talk: Talk) -> None:
     if talk.gathered_s or talk.put_off_s:
         return
     talk.listen("effects-aged.example", lambda _: (200, b""))
-    _looked_after(talk)
+    _looked_after(talk, "looked-after")
     push = {"subscribers": [{"name": "aged", "url": "https://effects-aged.example/in"}]}
     queues: dict[str, dict[str, Any]] = {"aged-pull": {}, "aged-push": {"queue": {"push": push}}}
     heard: dict[str, Any] = {}
@@ -353,7 +354,7 @@ def _oldest_waiting(talk: Talk) -> None:
     for name in queues:
         talk.came("for how long", {"value": lambda each: 300 <= each <= 500}, json.loads(heard[name][0].body))
     talk.ask("POST", "/queues/aged-push/resume", {"subscriber": "aged"})
-    _reserved(talk, "aged-pull", [{"body": "x"}], delete=True)
+    _reserved(talk, "aged-pull", [{"body": "x", "reserved_count": 1}], delete=True)
     talk.sleep(15 * MINUTE)
     over = {name: ["firing", "resolved"] for name in queues}
     talk.came("both are over", over, {name: _states(each) for name, each in heard.items()})

@@ -56,7 +56,6 @@ def _queues(talk: Talk) -> None:
         ("pages-a", "pages-a+b"),
         ("pages-é", "pages-"),
         ("pages-x", ""),
-        ("", "pages-a b"),
         ("pages-a+", ""),
     ):
         query = urlencode({"prefix": prefix, "previous": previous}, quote_via=quote)

@@ -7,7 +7,7 @@ Sources: docs/ironmq.md, and Iron.io's documents of queues, push queues, dead le
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from simulation.promises.talks.talk import Came, Talk, differs
@@ -107,9 +107,9 @@ def _pull_queue(talk: Talk) -> None:
         {"queue": {"dead_letter": {"queue_name": "kept-third"}}},
         shows={"queue": {"dead_letter": {"queue_name": "kept-third"}}},
     )
-    for reset in ({"dead_letter": {"queue_name": ""}}, {"alerts": []}, {"search_fields": []}):
-        [name] = reset
-        talk.ask("PATCH", path, {"queue": reset}, shows=lambda each, name=name: not each["queue"].get(name))
+    nothing: dict[str, Any] = {"dead_letter": {"queue_name": ""}, "alerts": [], "search_fields": []}
+    for name, empty in nothing.items():
+        talk.ask("PATCH", path, {"queue": {name: empty}}, shows=lambda each, name=name: not each["queue"].get(name))
         talk.ask("GET", path, shows=lambda each, name=name: not each["queue"].get(name))
     talk.ask("GET", path, shows={"queue": {"message_timeout": 78, "message_expiration": 7_778}})
     talk.ask("DELETE", path)
@@ -280,7 +280,7 @@ def _subscribers(talk: Talk) -> None:
 def _secret_headers(talk: Talk) -> None:
     """Values of headers are never shown again; stars mean the stored one, at the same host alone."""
     hosts = ("kept-here.example", "kept-there.example")
-    came: Mapping[str, Any] = {each: talk.listen(each, lambda _: (200, b"")) for each in hosts}
+    came: dict[str, Sequence[Came]] = {each: talk.listen(each, lambda _: (200, b"")) for each in hosts}
     shown = {"content-type": "text/csv", "user-agent": "kept", "accept": "text/x"}
     given = {"X-Key": "hush", "Content-Type": "text/csv", "User-Agent": "kept", "Accept": "text/x"}
     path = "/queues/kept-secret"

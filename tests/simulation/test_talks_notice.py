@@ -1,0 +1,111 @@
+"""Each part of the talks that ask for listings, settings and effects notices answers that are not as documented."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+import pytest
+from simulation.promises.judgement import Judgement
+from simulation.promises.talks import (
+    ironmq_effects,
+    ironmq_lists,
+    ironmq_settings,
+    store_effects,
+    store_settings,
+    topics,
+)
+from simulation.promises.talks.pages import by_pages, chosen
+from simulation.promises.talks.talk import OTHER_ANSWER, Surroundings, Talk
+from tests.simulation.talked import IRONMQ, STORES, TOPICS, one_higher, talked
+
+Shown = Callable[[str, str], Mapping[str, str]]
+
+SPOKEN: dict[ModuleType, tuple[str, Shown]] = {
+    ironmq_lists: IRONMQ,
+    ironmq_settings: IRONMQ,
+    ironmq_effects: IRONMQ,
+    store_settings: STORES,
+    store_effects: STORES,
+    topics: TOPICS,
+}
+
+ANSWERED_ALONE = {"_asked_otherwise", "_misspelt"}
+"""Parts that look at statuses and headers alone."""
+
+
+def parts(module: ModuleType) -> list[Any]:
+    """The parts of a talk: what takes a client, and for some somebody who connects, and nothing else."""
+    found = vars(module).items()
+    return [
+        each
+        for name, each in found
+        if name.startswith("_")
+        and name not in ANSWERED_ALONE
+        and callable(each)
+        and list(getattr(each, "__annotations__", {})) in (["talk", "return"], ["talk", "connect", "return"])
+        and each.__annotations__["return"] == "None"
+    ]
+
+
+ALL = [(module, each) for module in SPOKEN for each in parts(module)]
+
+
+def test_there_are_parts() -> None:
+    assert {module: len(parts(module)) for module in SPOKEN} == {
+        ironmq_lists: 3,
+        ironmq_settings: 5,
+        ironmq_effects: 9,
+        store_settings: 4,
+        store_effects: 6,
+        topics: 9,
+    }
+
+
+@pytest.mark.parametrize(("module", "part"), ALL, ids=[f"{module.__name__}{each.__name__}" for module, each in ALL])
+def test_numbers_that_are_one_higher_are_noticed(module: ModuleType, part: Any) -> None:
+    # Given a hub whose answers have each number one higher, and lack the last item of each list
+    connects = "connect" in part.__annotations__
+    # When a part is talked through, then it has something to say
+    assert talked(part, SPOKEN[module], changed=one_higher, connects=connects)
+
+
+def talk(judgement: Judgement) -> Talk:
+    """A client that asks nobody."""
+    return Talk(Surroundings(lambda *_: pytest.fail("asked"), lambda _: None, lambda: 0, lambda *_: []), judgement)
+
+
+@pytest.mark.parametrize(
+    ("pages", "kept"),
+    [
+        ([[1, 2], [3, 4], [5]], True),
+        ([[1, 2], [3, 4]], False),
+        ([[1, 2], [2, 3], [4, 5]], False),
+        ([[1, 2, 3], [4, 5]], False),
+        ([[2, 1], [3, 4], [5]], False),
+    ],
+)
+def test_pages_together_are_the_whole(pages: list[list[int]], kept: bool) -> None:
+    judgement = Judgement()
+
+    def page(_: int, after: int | None) -> tuple[list[int], int | None]:
+        place = after or 0
+        return pages[place], place + 1 if place + 1 < len(pages) else None
+
+    by_pages(talk(judgement), "numbers", [1, 2, 3, 4, 5], page, sizes=(2,))
+    assert {each.rule for each in judgement.violations} == (set() if kept else {OTHER_ANSWER})
+
+
+@pytest.mark.parametrize(("shown", "kept"), [([2, 4], True), ([2], False), ([4, 2], False), ([1, 2, 4], False)])
+def test_a_filter_shows_what_it_chooses_of_the_whole(shown: list[int], kept: bool) -> None:
+    judgement = Judgement()
+    chosen(talk(judgement), "even", [1, 2, 3, 4], lambda: shown, lambda each: each % 2 == 0)
+    assert (not judgement.violations) == kept
+
+
+def test_a_filter_that_chooses_all_or_nothing_asks_nothing() -> None:
+    for by in (lambda _: True, lambda _: False):
+        judgement = Judgement()
+        chosen(talk(judgement), "all", [1], lambda by=by: [1] if by(1) else [], by)  # type: ignore[misc]
+        assert judgement.violations
