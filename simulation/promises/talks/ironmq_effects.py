@@ -18,7 +18,7 @@ MINUTE = 60
 
 def pull(talk: Talk) -> None:
     """Of pull queues."""
-    talk.through(_lasts, _waits, _told, _webhook, _asked_otherwise)
+    talk.through(_lasts, _waits, _notified, _webhook, _asked_otherwise)
 
 
 def push(talk: Talk) -> None:
@@ -88,12 +88,12 @@ def _waits(talk: Talk) -> None:
     talk.ask("DELETE", "/queues/waits")
 
 
-def _told(talk: Talk) -> None:
+def _notified(talk: Talk) -> None:
     """Each crossing of a size tells once, with what it says of itself; not again within its rest."""
     kinds = [("fixed", "asc", 2), ("fixed", "desc", 2), ("progressive", "asc", 3), ("progressive", "desc", 3)]
     alerts = [{"type": a, "direction": b, "trigger": c, "queue": f"sized-{a}-{b}"} for a, b, c in kinds]
     alerts.append({"type": "fixed", "direction": "asc", "trigger": 1, "queue": "sized-rested", "snooze": 3_600})
-    made = talk.ask("PUT", "/queues/sized", {"queue": {"alerts": alerts}})["queue"]["alerts"]
+    created = talk.ask("PUT", "/queues/sized", {"queue": {"alerts": alerts}})["queue"]["alerts"]
     sizes: dict[str, list[int]] = {
         "sized-fixed-asc": [2, 2],
         "sized-fixed-desc": [2, 2],
@@ -110,7 +110,7 @@ def _told(talk: Talk) -> None:
         for _ in range(down):
             talk.ask("DELETE", f"/queues/sized/messages/{ids.pop(0)}", {})
             talk.sleep(6)
-    for alert in made:
+    for alert in created:
         said = [json.loads(each["body"]) for each in _reserved(talk, alert["queue"], n=100)]
         about = {"alert_id": alert["id"], "alert_type": alert["type"], "alert_direction": alert["direction"]}
         fields = {"source_queue": "sized", **about, "alert_trigger": alert["trigger"], "created_at": str}

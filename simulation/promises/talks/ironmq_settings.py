@@ -114,9 +114,11 @@ def _pull_queue(talk: Talk) -> None:
     talk.ask("GET", path, shows={"queue": {"message_timeout": 78, "message_expiration": 7_778}})
     talk.ask("DELETE", path)
     # What was deleted leaves nothing to the next of its name
-    made = talk.ask("PUT", path, {}, shows={"queue": {"message_timeout": 60, "message_expiration": 604_800}})["queue"]
+    created = talk.ask("PUT", path, {}, shows={"queue": {"message_timeout": 60, "message_expiration": 604_800}})[
+        "queue"
+    ]
     talk.is_so(
-        "no settings of before", [], [each for each in ("dead_letter", "alerts", "search_fields") if made.get(each)]
+        "no settings of before", [], [each for each in ("dead_letter", "alerts", "search_fields") if created.get(each)]
     )
     dead = {"queue_name": "kept-dead"}
     talk.ask(
@@ -169,9 +171,9 @@ def _alerts(talk: Talk) -> None:
         talk.ask("PUT", f"/queues/{queue}", {"queue": {"push": {"subscribers": subscribers}}})
     of_one = {"queue": "kept", "subscriber": "shop", "url": url, "format": "json"}
     whole = {"name": "Kept", "measure": "failure_rate", "threshold": 50, "minutes": 20, **of_one}
-    [path] = _made(talk, whole)
+    [path] = _created(talk, whole)
     least = {"name": "Least", "measure": "oldest_waiting", "threshold": 600, "queue": "kept", "url": url}
-    [other] = _made(talk, least)
+    [other] = _created(talk, least)
     for change in (
         {"name": "Other"},
         {"measure": "given_up"},
@@ -214,7 +216,7 @@ def _alerts(talk: Talk) -> None:
         talk.ask("DELETE", f"/queues/{queue}")
 
 
-def _made(talk: Talk, *alerts: Mapping[str, Any]) -> list[str]:
+def _created(talk: Talk, *alerts: Mapping[str, Any]) -> list[str]:
     """The paths of alerts that are made."""
     shown = [talk.ask("POST", "/alerts", {"alert": each}, status=201, shows={"alert": each}) for each in alerts]
     return [f"/alerts/{each['alert']['id']}" for each in shown]

@@ -28,9 +28,9 @@ def _done(came: Came, **more: Any) -> tuple[int, bytes]:
 
 def _kept(talk: Talk, kind: str, fields: Mapping[str, Any], others: Mapping[str, Any], **secret: str) -> str:
     """One is made, and each field changed alone: all others stay; it is listed with what it has. Returns its path."""
-    made = talk.ask("POST", f"/{kind}s", {kind: {**fields, **secret}}, status=201, shows=fields)
-    path = f"/{kind}s/{made['id']}"
-    shown = {**fields, "id": made["id"]}
+    created = talk.ask("POST", f"/{kind}s", {kind: {**fields, **secret}}, status=201, shows=fields)
+    path = f"/{kind}s/{created['id']}"
+    shown = {**fields, "id": created["id"]}
     talk.ask("GET", path, shows=shown)
     for name, value in others.items():
         shown |= {name: value}
@@ -121,8 +121,8 @@ def _mapping(talk: Talk) -> None:
     }
     empty = {"enabled": True, "required": False, "parameters": [], "search_fields": [], "integration_id": None}
     texts = {"filters": json.dumps([{"path": "payload.a", "value": "1"}]), "identifiers": '{"n": "payload.n"}'}
-    made = talk.ask("POST", "/mappings", {**plain, **texts}, status=201, shows={**shown, **empty})
-    _deleted(talk, f"/mappings/{made['id']}", path, f"/parameters/{parameter}")
+    created = talk.ask("POST", "/mappings", {**plain, **texts}, status=201, shows={**shown, **empty})
+    _deleted(talk, f"/mappings/{created['id']}", path, f"/parameters/{parameter}")
 
 
 def _parameters(talk: Talk) -> None:
@@ -143,9 +143,9 @@ def _parameters(talk: Talk) -> None:
     ids: list[str] = []
     for number, (data_type, value, shown) in enumerate(values):
         given = {"name": f"kept.p{number}", "value": value, "data_type": data_type}
-        made = talk.ask("POST", "/parameters", {"parameter": given}, status=201, shows={**given, "value": shown})
-        ids.append(made["id"])
-        talk.ask("GET", f"/parameters/{made['id']}", shows={**given, "value": shown})
+        created = talk.ask("POST", "/parameters", {"parameter": given}, status=201, shows={**given, "value": shown})
+        ids.append(created["id"])
+        talk.ask("GET", f"/parameters/{created['id']}", shows={**given, "value": shown})
     secret = {"name": "kept.api_key", "value": "hush", "data_type": "string"}
     hidden = talk.ask("POST", "/parameters", {"parameter": secret}, status=201)["id"]
     password = {"name": "kept.word", "value": "hush-too", "data_type": "password"}
@@ -235,15 +235,15 @@ def _integration(talk: Talk) -> None:
     came = talk.listen("kept-described.example", says)
     fields = {"name": "kept", "url": "https://kept-described.example/base", "token": "t", "category": "custom"}
     shown = {"name": "kept", "url": fields["url"], "category": "custom", "state": "ready", **about}
-    made = talk.ask("POST", "/integrations", {"integration": fields}, status=201, shows=shown)
-    path = f"/integrations/{made['id']}"
+    created = talk.ask("POST", "/integrations", {"integration": fields}, status=201, shows=shown)
+    path = f"/integrations/{created['id']}"
     talk.ask("GET", path, shows={**shown, "services": [{"name": "first"}, {"name": "second"}], "token": HIDDEN})
     talk.ask("GET", "/integrations.json", shows=[shown])
     talk.is_so("what was asked for", "/base/endpoint.json", asked[0])
 
     def mappings() -> dict[str, Any]:
         rows = talk.ask("GET", "/mappings.json")
-        return {each["name"]: each for each in rows if each["integration_id"] == made["id"]}
+        return {each["name"]: each for each in rows if each["integration_id"] == created["id"]}
 
     of_first = {"url": f"{fields['url']}/first", "messages": ["kept:first"], "enabled": False, "required": False}
     of_second = {

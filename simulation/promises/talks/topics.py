@@ -79,7 +79,7 @@ def _ended(talk: Talk, subscriptions: Sequence[str], sides: Mapping[str, Connect
 
 def _listed(talk: Talk) -> None:
     """Subscriptions page by page, by each filter, with their numbers; each is shown as it was made."""
-    made: list[str] = []
+    created: list[str] = []
     rules: list[dict[str, Any]] = []
     for topic, source, types in (
         ("listedA", "1", "t"),
@@ -90,8 +90,8 @@ def _listed(talk: Talk) -> None:
         ("listedC", "3", ""),
     ):
         more = {"nonPersistent": True} if topic == "listedC" else {}
-        made.append(_subscribed(talk, topic, apis=["events"], types=types, source=source, **more))
-        rules.append({"topic": topic, "source": source, "types": types, "id": made[-1]})
+        created.append(_subscribed(talk, topic, apis=["events"], types=types, source=source, **more))
+        rules.append({"topic": topic, "source": source, "types": types, "id": created[-1]})
     for each in rules:
         shown = {"id": each["id"], "subscription": each["topic"], "context": "mo" if each["source"] else "tenant"}
         shown |= {
@@ -106,8 +106,8 @@ def _listed(talk: Talk) -> None:
         numbers = {
             "currentPage": after or 1,
             "pageSize": size,
-            "totalPages": -(-len(made) // size),
-            "totalElements": len(made),
+            "totalPages": -(-len(created) // size),
+            "totalElements": len(created),
         }
         talk.is_so("the page's numbers", numbers, got["statistics"])
         following = dict(parse_qsl(urlsplit(got["next"]).query)) if got.get("next") else {}
@@ -115,7 +115,7 @@ def _listed(talk: Talk) -> None:
         return [each["id"] for each in got["subscriptions"]], int(following["currentPage"]) if following else None
 
     whole = [each["id"] for each in talk.ask("GET", "/subscriptions?pageSize=2000")["subscriptions"]]
-    talk.is_so("all of them", sorted(made), sorted(whole))
+    talk.is_so("all of them", sorted(created), sorted(whole))
     by_pages(talk, "subscriptions", whole, page, sizes=(1, 2, 3, 6, 7))
     filters: tuple[tuple[dict[str, str], Callable[[dict[str, Any]], bool]], ...] = (
         ({"subscription": "listedA"}, lambda each: each["topic"] == "listedA"),
@@ -137,15 +137,15 @@ def _listed(talk: Talk) -> None:
     talk.refused("DELETE", "/subscriptions", status=422)
     # By source: those of one, in the context "mo" unless it is given
     talk.ask("DELETE", "/subscriptions?source=1", status=204)
-    left = [each for each in whole if each not in (made[0], made[2])]
+    left = [each for each in whole if each not in (created[0], created[2])]
     talk.ask("GET", "/subscriptions?pageSize=9", shows={"subscriptions": [{"id": each} for each in left]})
     talk.ask("DELETE", "/subscriptions?context=tenant", status=204)
     talk.ask(
         "GET",
         "/subscriptions?pageSize=9",
-        shows=lambda each: {row["id"] for row in each["subscriptions"]} == {made[1], made[5]},
+        shows=lambda each: {row["id"] for row in each["subscriptions"]} == {created[1], created[5]},
     )
-    for last in (made[1], made[5]):
+    for last in (created[1], created[5]):
         talk.ask("DELETE", f"/subscriptions/{last}", status=204)
     links = talk.ask("GET", "")
     talk.is_so("templates of links", True, any("notification2/subscriptions" in str(each) for each in links.values()))
