@@ -40,6 +40,7 @@ from pushhub.runtime.routes import all_routes
 from pushhub.sinks import roles as role_keys
 from pushhub.web.http import MethodNotAllowed, Router
 from pushhub.webhooks.streams import reading
+from simulation import trails
 from simulation.athena import Athena
 from simulation.code import CodeRuns
 from simulation.dynamodb import MOST_STALE_MS, Change, DynamoDB, service_error
@@ -491,6 +492,7 @@ class Account:
                     lambda size=32: base64.urlsafe_b64encode(random.randbytes(size)).rstrip(b"=").decode(),
                 ),
                 (uuid, "uuid4", lambda: uuid.UUID(bytes=random.randbytes(16), version=4)),
+                *trails.changed(),
                 *(
                     (observability.telemetry, name, getattr(self.telemetry, name))
                     for name in ("event", "count", "flush")

@@ -26,6 +26,8 @@ from pushhub.cloud.settings import Settings
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime import hub as runtime
 from pushhub.runtime.hub import Pushhub
+from pushhub.web.audit import Trail
+from simulation import trails
 from simulation.conditions import Conditions
 from simulation.dynamodb import THROTTLED, DynamoDB, service_error
 from simulation.endpoints import Endpoints
@@ -266,7 +268,10 @@ class Environment:
     Attributes:
         lineage: Of its present run, which is that of what it sends.
         work: What its present run was called with, and what that has sent.
+        trail: Where it keeps who changed what.
     """
+
+    trail: Trail | None = None
 
     def __init__(
         self,
@@ -301,6 +306,8 @@ class Environment:
         ports = _ports(self)
         self.hub = runtime.build(ports, lambda each: each.aws_ports(ports))
         runtime.WARM[name](self.hub)
+        if name == "control":
+            trails.keep(self, ports)
         namespace: dict[str, Any] = {"__name__": f"functions.{name}.handler"}
         with patch.object(runtime, "start", lambda _: self.hub):
             exec(_handler(name), namespace)  # noqa: S102 (the deployed handler)

@@ -180,7 +180,9 @@ def played(
     functions = [each.name for each in stack().functions]
     storms = [] if plan.calm else forecast(seed, plan.hours, functions, PURGEABLE)
     storms = [each for each in storms if plan.takes(each.name)]
-    deployed = stack(**chosen(storms))
+    # In small worlds as by default, without; the calls of others are not counted.
+    trail = {} if plan.world in SMALL_WORLDS else {"AuditTrail": "true"}
+    deployed = stack(**{**chosen(storms), **trail})
     weather = Weather((), seed)
     account = Account(seed, deployed, weather, reads_the_past=plan.reads_the_past)
     if keep_lines:

@@ -58,6 +58,12 @@ class S3:
         """ListObjectsV2, page by page."""
         after = more.get("ContinuationToken") or more.get("StartAfter", "")
         keys = [key for key in self._keys(Bucket, Prefix) if key > after]
+        if delimiter := more.get("Delimiter", ""):
+            folders = {key[: key.index(delimiter, len(Prefix)) + 1] for key in keys if delimiter in key[len(Prefix) :]}
+            keys = [key for key in keys if delimiter not in key[len(Prefix) :]]
+            assert len(keys) + len(folders) <= A_PAGE
+            common: dict[str, Any] = {"CommonPrefixes": [{"Prefix": each} for each in sorted(folders)]}
+            return common | ({"Contents": [{"Key": each} for each in keys]} if keys else {})
         found = [{"Key": each, "ETag": f'"{_etag(self.objects[Bucket, each])}"'} for each in keys[:A_PAGE]]
         answer: dict[str, Any] = {"Contents": found} if found else {}
         return answer | ({"NextContinuationToken": keys[A_PAGE - 1]} if len(keys) > A_PAGE else {})

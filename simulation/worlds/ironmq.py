@@ -23,7 +23,15 @@ from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, PushQ
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Post, Violation
 from simulation.promises.shown import Shown, ShownPushes, judge_settings
-from simulation.promises.talks import bounds, command_line, ironmq_effects, ironmq_lists, ironmq_settings, traces
+from simulation.promises.talks import (
+    bounds,
+    changes,
+    command_line,
+    ironmq_effects,
+    ironmq_lists,
+    ironmq_settings,
+    traces,
+)
 from simulation.promises.talks import ironmq as talks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
@@ -368,7 +376,11 @@ class IronMqWorld(PushWorld):
 
     def talk(self) -> None:
         """Push queues, talked through; and what an operator purges by mistake."""
-        talk = self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
+        talk, audited = (
+            self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
+            for _ in range(2)
+        )
+        changes.everything(audited)
         talks.push(talk)
         ironmq_settings.push(talk)
         ironmq_lists.push(talk)

@@ -162,7 +162,7 @@ def talked(
         clients: How many clients it has, each with a project.
         connects: Whether it opens connections of consumers.
     """
-    account = Account(seed, stack(), Weather((), seed))
+    account = Account(seed, stack(AuditTrail="true"), Weather((), seed))
     with account.installed():
         world = Alone(account, Truth(account), 1, 1)
         account.begin_schedules()

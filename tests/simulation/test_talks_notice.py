@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from simulation.promises.judgement import Judgement
 from simulation.promises.talks import (
+    changes,
     ironmq_effects,
     ironmq_lists,
     ironmq_settings,
@@ -23,6 +24,7 @@ from tests.simulation.talked import IRONMQ, STORES, TOPICS, one_higher, talked
 Shown = Callable[[str, str], Mapping[str, str]]
 
 SPOKEN: dict[ModuleType, tuple[str, Shown]] = {
+    changes: IRONMQ,
     ironmq_lists: IRONMQ,
     ironmq_settings: IRONMQ,
     ironmq_effects: IRONMQ,
@@ -54,6 +56,7 @@ ALL = [(module, each) for module in SPOKEN for each in parts(module)]
 
 def test_there_are_parts() -> None:
     assert {module: len(parts(module)) for module in SPOKEN} == {
+        changes: 4,
         ironmq_lists: 3,
         ironmq_settings: 5,
         ironmq_effects: 9,

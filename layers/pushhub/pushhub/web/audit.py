@@ -6,7 +6,7 @@ is changed: if it cannot be, nothing is. The second says how it ended. Neither h
 
 from __future__ import annotations
 
-import os
+import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ class Change:
     """
 
     who: Identity
-    id: str = field(default_factory=lambda: os.urandom(8).hex())
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
     at: str = field(default_factory=lambda: iso_time(round(time.time() * 1000)))
 
 
