@@ -72,6 +72,14 @@ def test_the_example_of_each_refusal_is_of_its_own_status() -> None:
         assert len(set(refusals.values())) == len(refusals), (name, refusals)
 
 
+def test_a_route_of_webhooks_may_refuse_a_token_that_opens_less() -> None:
+    # A portal's token gets 403 from what only the project may see, too
+    routes = [route for each in PROTOCOLS for route in each.routes() if route.name.startswith("webhooks.")]
+    refusing = {route.name for route in routes if "403" in OPERATIONS[route.name]["responses"]}
+    assert {route.name for route in routes if route.auth is not Auth.NONE} - refusing == set()
+    assert "webhooks.list_applications" in refusing
+
+
 def test_a_route_that_asks_for_no_credentials_refuses_none() -> None:
     public = [route.name for each in PROTOCOLS for route in each.routes() if route.auth is Auth.NONE]
     assert public

@@ -130,7 +130,8 @@ def _responses(route: Route[Any, Any], api: ApiDescription, described: Described
     if route.auth is Auth.CAPABILITY or (route.auth is not Auth.NONE and not route.only_looks):
         refusals[FORBIDDEN] = "; or ".join(filter(None, [refusals.get(FORBIDDEN), SUSPENDED]))
     for status, reason in sorted(refusals.items()):
-        if (status == UNAUTHORIZED and route.auth is Auth.NONE) or status == route.status:
+        of_tokens = status in {UNAUTHORIZED, FORBIDDEN} and status not in described.refusals
+        if (of_tokens and route.auth is Auth.NONE) or status == route.status:
             continue
         shape = api.refusal_shapes.get(status, api.refusal)
         content = {api.refusal_type: {"schema": shape, "example": api.refused(status, reason)}}

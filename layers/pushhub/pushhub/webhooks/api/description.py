@@ -1407,6 +1407,7 @@ DESCRIPTION = ApiDescription(
     refusals={
         400: "A value of the query has the wrong type",
         401: "No token, or an invalid one",
+        403: "The token may not",
         404: "It does not exist, or belongs to another organization",
         413: "Larger than 2 MiB",
         422: "A value breaks a rule",
