@@ -25,6 +25,7 @@ from pushhub.engine.model.message import Message
 from simulation.account import START_MS, Account, HttpAnswer
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.promises.judgement import Violation
+from simulation.promises.talks import doors, listings, signing, transformed
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR, MINUTE
 from simulation.worlds.world import Owed, PushWorld, moment
@@ -269,6 +270,14 @@ class GatesWorld(PushWorld):
 
     def _is_own(self, message: Message) -> bool:
         return message.queue == QUEUE and message.project in {project for project, _ in self._projects}
+
+    def talk(self) -> None:
+        """Lists, signatures, code of endpoints, and what all routes have in common, talked through."""
+        talk = self._talking_webhooks()
+        listings.webhooks(talk)
+        signing.webhooks(talk)
+        transformed.webhooks(talk)
+        doors.webhooks(talk)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

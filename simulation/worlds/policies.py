@@ -30,6 +30,7 @@ from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Exchange, Post, Violation
 from simulation.promises.push import LATE_S
 from simulation.promises.talks import pushes as talks
+from simulation.promises.talks import requests
 from simulation.scheduler import SECOND
 from simulation.worlds.ironmq import IronMqWorld, Posted, PushQueue
 from simulation.worlds.world import Owed
@@ -160,7 +161,9 @@ class PoliciesWorld(IronMqWorld):
             return
 
     def talk(self) -> None:
-        """What pushes of all protocols share, talked through; an operator writes what IronMQ has no words for."""
+        """What pushes of all protocols share, talked through; an operator writes what IronMQ has no words for. And what
+        Svix's API takes and refuses.
+        """
         talk = self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
         project = self._talked_to
 
@@ -181,6 +184,7 @@ class PoliciesWorld(IronMqWorld):
         spares = talks.Circuit(CIRCUIT.failures, CIRCUIT.probe_s, CIRCUIT.most_probe_s)
         protect = partial(change, circuit=CIRCUIT, rules=RULES)
         talks.through(talk, talks.Protection(spares, protect, limit))
+        requests.webhooks(self._talking_webhooks())
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

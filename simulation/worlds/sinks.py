@@ -17,6 +17,7 @@ from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.ids import engine_id
 from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.sinks import FOREVER, Looked, Order, Sent, Sinks, Taken
+from simulation.promises.talks import senders, streams
 from simulation.receivers import Form, Receiver, Trouble, troubles
 from simulation.scheduler import SECOND
 from simulation.worlds.world import PushWorld
@@ -280,6 +281,12 @@ class SinksWorld(PushWorld):
 
     def _is_own(self, message: Message) -> bool:
         return message.project == self._project
+
+    def talk(self) -> None:
+        """Streams and sources, talked through."""
+        talk = self._talking_webhooks()
+        streams.webhooks(talk)
+        senders.webhooks(talk)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

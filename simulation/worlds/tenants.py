@@ -18,7 +18,7 @@ from simulation.account import HttpAnswer
 from simulation.endpoints import Endpoint, Mood
 from simulation.promises.judgement import Violation
 from simulation.promises.quotas import Posted, Quota, Quotas
-from simulation.promises.talks import command_line
+from simulation.promises.talks import command_line, rights, round_trips
 from simulation.promises.tasks import SOON_S, Began, Replay, Tasks
 from simulation.scheduler import SECOND
 from simulation.weather import Kind
@@ -118,8 +118,11 @@ class TenantsWorld(World):
             tenant.messages.append(self._ask(tenant, "POST", f"/app/{tenant.app}/msg", body).body["id"])
 
     def talk(self) -> None:
-        """What an operator types about projects and tokens."""
+        """What an operator types about projects and tokens; who may do what with Svix's API, and what it keeps."""
         command_line.operators(self._talking("", lambda *_: {}))
+        one, two = (self._talking_webhooks() for _ in range(2))
+        rights.webhooks(one, two)
+        round_trips.webhooks(one)
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
         """Producers of each project with a quota, and the owners who begin tasks."""

@@ -33,7 +33,7 @@ from simulation.promises.flow import Waiting
 from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.push import FOREVER
 from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
-from simulation.promises.talks import bounds, command_line, described, edges, whose
+from simulation.promises.talks import bounds, command_line, described, edges, effects, readers, whose
 from simulation.promises.talks import webhooks as talks
 from simulation.promises.webhooks import RAMP_S, Posted, Webhooks
 from simulation.promises.webhooks import Endpoint as MadeEndpoint
@@ -420,8 +420,10 @@ class WebhooksWorld(PushWorld):
         return before + [each for at, each in history[place:] if at <= ends]
 
     def talk(self) -> None:
-        """The whole API, talked through; by two with equal names."""
-        one, two = (self._talking("/api/v1", lambda _, token: {"authorization": f"Bearer {token}"}) for _ in range(2))
+        """The API, talked through, by two with equal names. Its parts are shared out among worlds, so that each run is
+        short: gates, policies, sinks and tenants have the others.
+        """
+        one, two = (self._talking_webhooks() for _ in range(2))
         talks.through(one)
         command_line.webhooks(one)
         command_line.imported(one, two)
@@ -429,6 +431,8 @@ class WebhooksWorld(PushWorld):
         whose.webhooks(one, two)
         edges.webhooks(one)
         bounds.webhooks(one)
+        effects.webhooks(one)
+        readers.webhooks(one)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

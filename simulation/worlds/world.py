@@ -20,6 +20,7 @@ from simulation.promises.flow import LEARNED_S, Flow, Limit, Waiting
 from simulation.promises.flow import Asked as FlowAsked
 from simulation.promises.judgement import HARMLESS, Fault, Faults, Judgement, Violation
 from simulation.promises.push import FOREVER, Request
+from simulation.promises.talks import shapes
 from simulation.promises.talks.talk import Came, Say, Surroundings, Talk
 from simulation.scheduler import SECOND
 from simulation.sources import SHARDS
@@ -215,6 +216,10 @@ class World(ABC):
             START_MS // 1000,
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
+
+    def _talking_webhooks(self) -> Talk:
+        """A client of Svix's API of a new project, who holds each answer to its description."""
+        return shapes.described(self._talking("/api/v1", lambda _, token: {"authorization": f"Bearer {token}"}))
 
     @property
     def _gathers_s(self) -> int:

@@ -14,6 +14,7 @@ from simulation.promises.judgement import SECOND, Exchange, Judgement
 OTHER_ANSWER, OTHER_STATUS = "another answer than documented", "another status than documented"
 OTHER_OUTPUT = "another output than documented"
 OTHER_REQUESTS, BROKEN_OFF = "other requests than documented", "a talk that breaks off"
+OTHER_SHAPE = "another shape than described"
 
 
 class Answered(Protocol):
@@ -104,6 +105,10 @@ class Surroundings:
     began_s: int = 0
 
 
+Shape = Callable[[str, str, int, object], str]
+"""How an answer differs from its description: method, path, status and body of an answer; empty if it does not."""
+
+
 class Talk:
     """A client with credentials.
 
@@ -112,6 +117,7 @@ class Talk:
         judgement: Where the facts go.
         base: What each path begins with.
         headers: Sent with each request.
+        shape: What each answer has to look like, besides what is asked for.
 
     Attributes:
         put_off_s: How much later some of many may come that are posted at once.
@@ -121,12 +127,19 @@ class Talk:
     """
 
     def __init__(
-        self, around: Surroundings, judgement: Judgement, *, base: str = "", headers: Mapping[str, str] | None = None
+        self,
+        around: Surroundings,
+        judgement: Judgement,
+        *,
+        base: str = "",
+        headers: Mapping[str, str] | None = None,
+        shape: Shape | None = None,
     ) -> None:
         self._around = around
         self._judgement = judgement
         self._base = base
         self._headers = dict(headers or {})
+        self._shape = shape
         self.listen = around.listen
         self.put_off_s = around.put_off_s
         self.turn = around.turn
@@ -136,11 +149,18 @@ class Talk:
     def with_headers(self, **headers: str) -> Talk:
         """The same client with other headers; underscores stand for hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return Talk(self._around, self._judgement, base=self._base, headers=self._headers | named)
+        return self._other(self._base, self._headers | named, self._shape)
 
     def at(self, base: str) -> Talk:
         """The same client at other paths."""
-        return Talk(self._around, self._judgement, base=base, headers=self._headers)
+        return self._other(base, self._headers, self._shape)
+
+    def described_by(self, shape: Shape) -> Talk:
+        """The same client, who looks at the shape of each answer, too."""
+        return self._other(self._base, self._headers, shape)
+
+    def _other(self, base: str, headers: Mapping[str, str], shape: Shape | None) -> Talk:
+        return Talk(self._around, self._judgement, base=base, headers=headers, shape=shape)
 
     def ask(self, method: str, path: str, body: object = None, *, status: int = 200, shows: object = ...) -> Any:
         """Ask for something; returns the body of the answer.
@@ -159,6 +179,9 @@ class Talk:
         if kept and shows is not ...:
             difference = differs(shows, answer.body)
             self._judgement.fact(not difference, OTHER_ANSWER, about, f"{detail}: {difference}")
+        if self._shape is not None:
+            difference = self._shape(method, self._base + path, answer.status, answer.body)
+            self._judgement.fact(not difference, OTHER_SHAPE, about, f"{detail}: {difference}")
         return answer.body
 
     def answered(self, method: str, path: str, body: object = None) -> Answered:
