@@ -57,6 +57,9 @@ LONGEST_EXPIRY = 8 * 24
 LONGEST_TALK = 60
 """Hours that a talk lasts at most."""
 
+LONGEST_RECORDING = 30
+"""Minutes after a talk within which all is recorded, if nothing goes on any more."""
+
 PURGEABLE = ("PushQueue", "RetryQueue", "SlowQueue", "PollQueue", "RouteQueue")
 
 
@@ -295,8 +298,17 @@ def _talk(account: Account, world: World) -> None:
     for _ in range(LONGEST_TALK):
         account.scheduler.run(account.scheduler.now + HOUR)
         if done:
+            _record(account)
             return
     world.talked.fact(False, "a talk without an end", world.name, f"in {LONGEST_TALK} hours")
+
+
+def _record(account: Account) -> None:
+    """Wait until what was done last is recorded, as far as that ends."""
+    for _ in range(LONGEST_RECORDING):
+        account.scheduler.run(account.scheduler.now + 60 * SECOND)
+        if not account.undelivered_records:
+            return
 
 
 def _conservation(truth: Truth) -> list[Violation]:
