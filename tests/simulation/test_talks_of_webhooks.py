@@ -12,6 +12,7 @@ from simulation.promises.talks import (
     doors,
     effects,
     listings,
+    portals,
     readers,
     requests,
     rights,
@@ -183,6 +184,11 @@ PARTS: Mapping[str, tuple[tuple[Callable[[Talk], None], ...], Bend, set[str]]] =
         (transformed._begun, transformed._shown, transformed._over),
         shown("GET", "/transformation", enabled=True),
         {OTHER_ANSWER},
+    ),
+    "a portal that changes what is the project's": (
+        (portals._begun, portals._reach, portals._over),
+        said("DELETE", "/endpoint/inner", 204),
+        {OTHER_STATUS, OTHER_SHAPE},
     ),
     "a caller who is let in": ((doors._callers,), said("GET", "/app", 200), {OTHER_STATUS, OTHER_SHAPE}),
 }
