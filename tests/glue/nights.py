@@ -89,8 +89,8 @@ class World:
     lost: set[str] = field(default_factory=set)
 
 
-def drawn_world(chance: random.Random, folder: Path, days: int) -> World:
-    """So many days of a hub."""
+def drawn_world(chance: random.Random, folder: Path, days: int, *, latest: int = 2) -> World:
+    """So many days of a hub, with objects that come up to so many nights late."""
     lives, world = Lives(), World(folder, days)
     for day in range(days):
         for _ in range(chance.randint(2, 8)):
@@ -112,7 +112,7 @@ def drawn_world(chance: random.Random, folder: Path, days: int) -> World:
     for file in lives.write(folder / "all", batch=chance.randint(3, 30)):
         (filed,) = [part for part in file.parts if part.startswith("dt=")]
         since = (date.fromisoformat(filed.removeprefix("dt=")) - FIRST).days
-        night = min(days - 1, since + chance.choice((0, 0, 0, 0, 0, 1, 2)))
+        night = min(days - 1, since + min(latest, chance.choice((0, 0, 0, 0, 0, 1, 2))))
         world.coming.setdefault(night, []).append(file)
     return world
 
@@ -126,10 +126,11 @@ def arrive(world: World, folder: Path, nights: range) -> None:
             shutil.copy2(file, there)
 
 
-def run_night(spark: SparkSession, folder: Path, night: int) -> dict[str, Any]:
-    """The whole job after a day: what it says of the days."""
+def run_night(spark: SparkSession, folder: Path, night: int, days: int = 7) -> dict[str, Any]:
+    """The whole job after a day: what it says of so many days."""
     last = FIRST + timedelta(days=night)
-    arguments = asked(folder, first=last - timedelta(days=6), last=last, now=f"{last + timedelta(days=1)}T01:30:00")
+    first = last - timedelta(days=days - 1)
+    arguments = asked(folder, first=first, last=last, now=f"{last + timedelta(days=1)}T01:30:00")
     found = job.run(spark, arguments)
     named = sorted(
         (row["severity"], row["finding"], row["delivery_id"] or "", row["detail"])
