@@ -14,7 +14,7 @@ queue five times a second (a queue that gets fewer posts there costs a read each
 under load. Bodies have 385 bytes, and are too small to be compressed; larger ones are those of
 bench/webhook_bodies.py, compressed by a hub whose dictionary does not know their sender, if nothing else is said
 (docs/figures/bodies.md). Of several runs (rounds) each function's shortest counts: a busy machine makes CPU time
-dearer. Prices: glue_jobs/delivery_report/figures/list_prices.py.
+dearer. Prices: bench/list_prices.py.
 
 *Kept* is what the template's defaults keep, until it is deleted: the gateway's access log (ingested; its storage is
 compressed and small), the log events (*attempts*: those of the attempts), messages and deliveries in the table until
@@ -41,13 +41,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from glue_jobs.delivery_report.figures.list_prices import PRICES
 from local.deploy import template
 from simulation.template import stack
 from tests.cloud import aws_services as aws
 
 from bench.body_dictionary import dictionary, without
 from bench.harness import ROOT, Context, Page, handler_of, table
+from bench.list_prices import PRICES
 from bench.metering import LOG_LINE_BYTES, MONTH_S, Meter, access_log_bytes, batches, metered, stored_gb_months
 from bench.sink import sink
 from bench.webhook_bodies import about

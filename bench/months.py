@@ -39,7 +39,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from glue_jobs.delivery_report.figures.list_prices import PRICES
 from tests.cloud.aws_services import MESSAGES_TABLE
 from tests.notifications.store import aws_notifications
 from tests.template.cloudformation import deployed
@@ -64,6 +63,7 @@ from bench.cost import (
     shown,
 )
 from bench.harness import ROOT, Page, cells, table
+from bench.list_prices import PRICES
 from bench.metering import MONTH_S, records_event
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from bench import list_prices
 from cli.__main__ import main
 from cli.cost.counted_units import MESSAGES, PRICES
 from cli.cost.reckoning import RECORDS_WINDOW_S, SECONDS, SINKS, Line, Month, at_rest, bill, total
 from click.testing import CliRunner
-from glue_jobs.delivery_report.figures import list_prices
 from tests.template.cloudformation import parameter
 
 ROOT = Path(__file__).parents[2]

@@ -32,8 +32,6 @@ TABLES = [
     "recovery",
     "acknowledgement_waits",
     "poll_waits",
-    "cost",
-    "cost_by_item",
     "anomalies",
     "outages",
     "conservation",
@@ -58,7 +56,6 @@ COUNTS = [
     "retries",
     "attempts_made",
     "attempts_failed",
-    "usd",
 ]
 
 TIMES = ("delivery_p50_ms", "delivery_p95_ms", "delivery_p99_ms", "p50_ms", "p95_ms", "p99_ms")

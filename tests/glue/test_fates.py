@@ -1,18 +1,14 @@
-"""How deliveries ended, how long that took, whether another try helped, how long they waited, and what it cost."""
+"""How deliveries ended, how long that took, whether another try helped, and how long they waited."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import permutations
 from typing import Any
 
-import pytest
 from glue_jobs.delivery_report.figures.balance import balance
 from glue_jobs.delivery_report.figures.cells import IS_OWN, ROUTED_QUEUE, WHO, attempt_cells, poll_waits
-from glue_jobs.delivery_report.figures.cost import by_item, by_project
 from glue_jobs.delivery_report.figures.retries import by_attempt, recovery_times, try_cells
-from glue_jobs.delivery_report.figures.tables import billed
 from glue_jobs.delivery_report.figures.traffic import (
     acknowledged_cells,
     acknowledgement_waits,
@@ -20,14 +16,11 @@ from glue_jobs.delivery_report.figures.traffic import (
     fate_cells,
     fates,
 )
-from glue_jobs.delivery_report.figures.usage import USAGE
 from glue_jobs.delivery_report.proof.conservation import with_standing
 from glue_jobs.delivery_report.proof.deliveries import delivery_rows
-from glue_jobs.delivery_report.storage.driver import Driver
-from glue_jobs.delivery_report.storage.schema import struct
 from pyspark.sql import DataFrame, SparkSession
 from tests.glue.frames import Counted, queried, records_frame
-from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
+from tests.glue.lives import HOUR, MINUTE, NOON, Lives
 
 from pushhub.engine.model.record import RecordKind
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE
@@ -110,27 +103,6 @@ def test_waits_before_polls() -> None:
     assert [row["waits"] for row in queried(poll_waits, Counted(attempt_cells, polls))] == [1]
 
 
-def test_the_bill_names_units_and_prices(spark: SparkSession) -> None:
-    lives = some_lives()
-    cells = Counted(attempt_cells, lives.records)
-    rows = {row["item"]: row for row in queried(billed, cells, Counted(fate_cells, deliveries(spark, lives)))}
-    assert set(rows) == {each.item for each in USAGE}
-    # Ten posts, their bodies within one unit of 512 KB; a write per message and three KB of body, and one per attempt
-    assert rows["HTTP API requests"]["units"] == 11
-    assert rows["DynamoDB writes"]["units"] == pytest.approx(10 + 10_000 / 3072 + 27)
-    assert rows["DynamoDB writes"]["usd"] == pytest.approx(rows["DynamoDB writes"]["units"] * 0.625e-6)
-    assert all(row["usd"] >= 0 for row in rows.values())
-
-
-def test_a_project_that_only_retries_old_messages_still_costs(spark: SparkSession) -> None:
-    lives = Lives()
-    (delivery,) = lives.post(NOON - DAY)
-    lives.attempt(delivery, at=NOON)
-    nothing = Counted(fate_cells, deliveries(spark, lives).where("false"))
-    cells = Counted(attempt_cells, lives.records)
-    assert sum(row["usd"] for row in queried(billed, cells, nothing)) > 0
-
-
 def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spark: SparkSession) -> None:
     # Given hub messages of which one was copied for two services, one is wanted by none, and one is not routed yet
     assert ROUTED_QUEUE == INCOMING_QUEUE
@@ -146,16 +118,13 @@ def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spa
     # When all is counted, Then three were posted, and two deliveries are owed, of which one has arrived
     cells = Counted(fate_cells, deliveries(spark, whole))
 
-    def counted(keys: tuple[str, ...], which: str) -> list[dict[str, Any]]:
-        return queried(lambda fates_: fates(f"(SELECT * FROM ({counted_once(fates_)}) WHERE {which})", keys), cells)
+    def counted(keys: tuple[str, ...]) -> list[dict[str, Any]]:
+        return queried(lambda fates_: fates(f"({counted_once(fates_)})", keys), cells)
 
     for keys in ((), ("project",)):
-        (row,) = counted(keys, "NOT own")
+        (row,) = counted(keys)
         assert (row["messages"], row["deliveries"], row["delivered"]) == (3, 2, 1)
-    # And the bill has the copies and the routing besides
-    (row,) = counted(("project",), "own")
-    assert (row["messages"], row["deliveries"], row["delivered"]) == (2, 3, 2)
-    queues = {row["queue"]: row["messages"] for row in counted(("queue",), "NOT own")}
+    queues = {row["queue"]: row["messages"] for row in counted(("queue",))}
     assert queues == {"hub/incoming": 3, "hub/s1": 0, "hub/s2": 0}
     # And the balance owes what the copies are owed, and what has no copies yet
     hours = queried(balance, cells)
@@ -167,25 +136,3 @@ def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spa
         "s1",
         "s2",
     }
-
-
-def test_what_it_costs_is_the_same_in_whatever_order_it_is_added_up() -> None:
-    # Given the lines of a bill, whose fractions make another sum in another order
-    bill: list[dict[str, Any]] = [
-        {"project": f"p{n}", "item": f"i{n}", "units": each, "usd": each} for n, each in enumerate((0.1, 0.7, 1e3))
-    ]
-    columns = struct("string project item", "double units usd")
-    # When they are read in each order, then they cost the same
-    for lines, query in (
-        ([{**each, "item": "i"} for each in bill], by_item("bill")),
-        ([{**each, "project": "p"} for each in bill], by_project("bill")),
-    ):
-        with Driver() as driver:
-            sums = set()
-            for order in permutations(lines):
-                driver.fill("bill", columns, order)
-                (row,) = driver.rows(query)
-                sums.add(row["usd"])
-                driver.forget("bill")
-        assert len(sums) == 1
-    assert len({sum(each["usd"] for each in order) for order in permutations(bill)}) > 1

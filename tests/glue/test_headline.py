@@ -112,23 +112,6 @@ def test_a_line_of_times_breaks_where_nothing_was_measured() -> None:
     assert pieces(hours) > pieces(whole)
 
 
-def test_the_bill_is_the_whole_one_however_many_projects_there_are() -> None:
-    # Given a table that was truncated, as beyond 166 projects
-    cut = [{"project": "p1", "item": "Lambda requests", "units": 1.0, "unit_usd": 1.0, "usd": 1.17}]
-    whole = [{"item": "Lambda requests", "units": 3.0, "usd": 3.0}, {"item": "S3 puts", "units": 1.0, "usd": 0.5}]
-    made = results(
-        overall=[fate(messages=700_000)],
-        projects=[fate(project="p1", messages=5)],
-        cost=cut,
-        cost_by_item=whole,
-    )
-    # Then the page shows the sum over the messages of all projects
-    text = text_of(made, "projects")
-    assert "$3.50 in all, $5.00 per million messages" in text
-    assert "Lambda requests 3.00 85.7 %" in text
-    assert "1.17" not in text
-
-
 def test_why_attempts_failed_is_about_all_of_them(spark: SparkSession) -> None:
     # Given failures with and without an answer, of more than one subscriber
     status = {"kind": "attempt", "verdict": "failed", "error_class": "", "status_code": 503, "attempts": 2}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import random
 import re
 import shutil
@@ -79,17 +78,13 @@ def test_everything_is_accounted_for(results: Results, plan: tuple[Arguments, di
     assert overall["messages"] == truth["messages"]
 
 
-def test_a_project_pays_for_what_the_hub_sends_it_and_sees_it_nowhere_else(results: Results) -> None:
+def test_what_the_hub_sends_a_project_is_in_its_proof_and_nowhere_else(results: Results) -> None:
     for name, rows in results.rows.items():
         assert not [row for row in rows if str(row.get("queue")).startswith("ironmq/")], name
     project = results.rows["projects"][0]["project"]
     (told,) = [row for row in results.rows["projects"] if row["project"] == project]
     (proved,) = [row for row in results.rows["verdicts"] if row["project"] == project]
     assert proved["messages"] - told["messages"] == OWN_MESSAGES
-    paid = {row["item"]: row["units"] for row in results.rows["cost"] if row["project"] == project}
-    assert paid["HTTP API requests"] == proved["messages"] + math.ceil(
-        (told["body_bytes"] + 100 * OWN_MESSAGES) / 524_288
-    )
 
 
 def test_tables_agree_with_each_other(results: Results) -> None:
@@ -104,8 +99,6 @@ def test_tables_agree_with_each_other(results: Results) -> None:
     assert sum(row["won"] for row in rows["attempts_needed"]) == overall["delivered"] + overall["acknowledged"] - sum(
         row["delivered"] for row in rows["queues"] if row["queue"] == "tasks"
     )
-    for name in ("projects", "cost_by_item"):
-        assert sum(row["usd"] for row in rows[name]) == pytest.approx(sum(row["usd"] for row in rows["cost"])), name
     failed = sum(row["attempts"] for row in rows["failures_by_cause"])
     assert failed == overall["attempts_failed"]
 

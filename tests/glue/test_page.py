@@ -126,12 +126,3 @@ def test_that_nobody_asked_for_anomalies_is_said() -> None:
     assert "Nothing unusual" in text_of(made(), "anomalies")
     # And what may be expected of them
     assert "58 to 87 % was right" in text_of(made(), "anomalies")
-
-
-def test_what_costs_little_does_not_cost_nothing() -> None:
-    # Given items that cost less than can be shown, and nothing
-    items = [{"item": name, "units": 1.0, "usd": usd} for name, usd in (("S3 gets", 0.00001), ("SQS requests", 0.0))]
-    shown = text_of(made(cost_by_item=items), "projects")
-    # Then it is said which
-    assert "S3 gets <0.0001" in shown
-    assert "SQS requests 0.00 " in shown

@@ -35,7 +35,7 @@ IS_OWN: Final = f"(coalesce(queue, '') LIKE '{OWN_QUEUES}%' OR {IS_ROUTED})"
 """Whether something is about a message of the hub's own, for a project: a notification of an alert, spans, or a hub
 message on its way to the hub's router, which is nobody's subscriber.
 
-The proof and the bill count those; what tells owners of their traffic does not (docs/decisions/interfaces.md).
+The proof counts those; what tells owners of their traffic does not (docs/decisions/interfaces.md).
 """
 
 LARGEST: Final = "longest_ms"

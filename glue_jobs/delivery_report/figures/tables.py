@@ -12,7 +12,6 @@ from ..storage.driver import Driver
 from .balance import balance, verdicts
 from .causes import KNOWN, by_cause
 from .cells import IS_OWN, NAMES, OUTCOMES, WHO, failures_by_cause, hourly, outcomes, poll_waits, summed, usual_cause
-from .cost import bill, by_item, by_project
 from .retries import by_attempt, recovery_times
 from .traffic import FATES, acknowledgement_waits, backlog, counted_once, fates, given_up, without_gaps
 
@@ -54,7 +53,7 @@ class Table:
 def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Table]:
     """The tables by name, each in its order of interest. Columns: ``docs/report.md``.
 
-    Nothing but the proof and the bill has messages of the hub's own (:data:`.cells.IS_OWN`).
+    Nothing but the proof has messages of the hub's own (:data:`.cells.IS_OWN`).
 
     Args:
         driver: Holds ``attempt_cells`` (:func:`.cells.attempt_cells`), ``fate_cells`` (:func:`.traffic.fate_cells`),
@@ -63,13 +62,11 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
         since: Begin of the report's first day.
         until: End of what it tells of: of its last day, or when it was made.
     """
-    everybodys, theirs = "counted_fates", "attempts"
-    driver.keep(everybodys, counted_once("fate_cells"))
-    driver.keep("fates", f"SELECT * EXCLUDE own FROM {everybodys} WHERE NOT own")
+    theirs = "attempts"
+    driver.keep("fates", counted_once("fate_cells"))
     driver.keep(theirs, f"SELECT * FROM attempt_cells WHERE NOT {IS_OWN}")
     driver.keep("subscribers", summed(theirs, WHO))
     driver.keep("hours", hourly(theirs))
-    driver.keep("bill", billed("attempt_cells", everybodys))
     driver.keep("balance", balance("fate_cells"))
     usual = "(SELECT * FROM fate_cells WHERE NOT " + IS_OWN + ")"
     called = f"SELECT {_WHO}, subscriber FROM subscribers"
@@ -83,8 +80,6 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
         "SELECT attempts AS attempts_made, failed AS attempts_failed, polls, parks, p50_ms, p95_ms, p99_ms, longest_ms "
         f"FROM ({summed(theirs, ())})"
     )
-    usd = by_project("bill")
-    counted = ", ".join(f"coalesce({name}, 0) AS {name}" for name in (*FATES, "usd"))
 
     def course(rows: str, key: str, counts: Mapping[str, str]) -> str:
         return without_gaps(f"({rows})", key, counts, since, until)
@@ -92,10 +87,7 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
     return {
         "overall": Table(f"SELECT * FROM ({fates('fates', ())}) CROSS JOIN ({attempts_overall})"),
         # A project of which only attempts are known has a bill all the same.
-        "projects": Table(
-            f"SELECT * REPLACE ({counted}) FROM ({fates('fates', ('project',))}) FULL JOIN ({usd}) USING (project)",
-            "messages DESC, project",
-        ),
+        "projects": Table(fates("fates", ("project",)), "messages DESC, project"),
         "queues": Table(fates("fates", ("project", "queue")), "messages DESC, project, queue"),
         "deliveries_by_day": Table(course(fates("fates", ("day",)), "day", FATES), "day"),
         "deliveries_by_hour": Table(course(fates("fates", ("hour",)), "hour", FATES), "hour", shown=HOURS),
@@ -134,8 +126,6 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
         "poll_waits": Table(
             f"SELECT * FROM ({poll_waits(theirs)}) LEFT JOIN ({called}) USING ({_WHO})", f"waits DESC, {_WHO}"
         ),
-        "cost": Table("SELECT * FROM bill", "project, usd DESC, item"),
-        "cost_by_item": Table(by_item("bill"), "usd DESC, item"),
         "failures_by_cause": Table(failures_by_cause(theirs), "attempts DESC, cause"),
         "anomalies": Table("SELECT * FROM anomalies", f"score DESC, anomaly, {_WHO}, started_at"),
         "conservation": Table(
@@ -157,13 +147,3 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
             {"breaches": "(severity = 'breach')::BIGINT", **KNOWN},
         ),
     }
-
-
-def billed(attempts: str, fates_of: str) -> str:
-    """The bill of each project, see :mod:`.cost`. The hub's own messages for it are in it.
-
-    Args:
-        attempts: See :func:`.cells.attempt_cells`.
-        fates_of: See :func:`.traffic.counted_once`.
-    """
-    return bill(f"({summed(attempts, ('project', 'dialect'))})", f"({fates(fates_of, ('project',))})")

@@ -10,7 +10,6 @@ from ..storage.driver import columns, total
 from ..storage.schema import SETTLED, struct
 from .cells import IS_COPY, IS_OWN, IS_ROUTED, WHO, waits
 from .percentiles import bucket_of, rolled_up
-from .usage import INLINE_BODY_BYTES
 
 GIVEN_UP: Final = ("exhausted", "expired", "cancelled")
 
@@ -22,7 +21,7 @@ PERCENTILES: Final = {"delivery_p50_ms": 0.5, "delivery_p95_ms": 0.95, "delivery
 
 _COUNTS: Final = (
     *("messages", "deliveries", "owing", "unexpected", "first_won", "tried", "attempts", "retries"),
-    *("body_bytes", "inline_bytes", "large_bodies", "n"),
+    *("body_bytes", "n"),
 )
 
 FATE: Final = struct(
@@ -54,7 +53,6 @@ def fate_cells(deliveries: str) -> str:
         deliveries: A table of deliveries with their standing (:data:`.deliveries.KEPT_DELIVERY`).
     """
     won = "state IN ('delivered', 'acknowledged')"
-    large = f"body_size > {INLINE_BODY_BYTES}"
     counted = {
         "messages": "leads_message",
         "deliveries": "owed",
@@ -66,8 +64,6 @@ def fate_cells(deliveries: str) -> str:
         "attempts": "attempts",
         "retries": "greatest(attempts - 1, 0)",
         "body_bytes": "body_size * leads_message",
-        "inline_bytes": f"CASE WHEN {large} THEN 0 ELSE body_size END * leads_message",
-        "large_bodies": f"({large})::BIGINT * leads_message",
         "n": "(took IS NOT NULL)::BIGINT",
     }
     sums = ", ".join(total(value, name) for name, value in counted.items())
@@ -92,21 +88,20 @@ def fates(cells: str, keys: tuple[str, ...]) -> str:
 
 
 def counted_once(cells: str) -> str:
-    """Cells of deliveries with their ``day``, and whether they are the hub's ``own``: a hub message counts as a message
-    when it was posted, and as a delivery where a service gets it.
+    """Cells of deliveries with their ``day``, without the hub's own: a hub message counts as a message when it was
+    posted, and as a delivery where a service gets it.
 
     Args:
         cells: See :func:`fate_cells`.
     """
-    of_hub = f"({IS_ROUTED} OR {IS_COPY})"
     none = ", ".join(f"0 AS {name}" for name in _COUNTS if name != "messages")
     # Posting has no duration.
     posted = f"* REPLACE ({none}, NULL AS bucket, NULL AS {LARGEST})"
     return f"""
         SELECT *, hour::DATE AS day FROM (
-            SELECT *, {IS_OWN} AS own FROM {cells} WHERE NOT {of_hub}
-            UNION ALL SELECT {posted}, {IS_COPY} AS own FROM {cells} WHERE {of_hub} AND messages > 0
-            UNION ALL SELECT * REPLACE (0 AS messages), {IS_OWN} AS own FROM {cells} WHERE {of_hub}
+            FROM {cells} WHERE NOT {IS_OWN} AND NOT {IS_COPY}
+            UNION ALL SELECT {posted} FROM {cells} WHERE {IS_ROUTED} AND messages > 0
+            UNION ALL SELECT * REPLACE (0 AS messages) FROM {cells} WHERE {IS_COPY}
         )"""
 
 

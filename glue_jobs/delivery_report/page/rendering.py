@@ -77,7 +77,7 @@ def render(results: Results) -> str:
         ("subscribers", "Subscribers", _subscribers),
         ("anomalies", "Anomalies", _anomalies),
         ("waits", "Acknowledgements and polls", _waits),
-        ("projects", "Projects, queues and cost", _projects),
+        ("projects", "Projects and queues", _projects),
         ("input", "What was read", _input),
     )
     sections = [(name, title, _part(title, partial(make, results))) for name, title, make in contents]
@@ -478,17 +478,6 @@ def _projects(results: Results) -> str:
     rows = [row for row in results.rows["projects"] if row["project"]]
     if not rows:
         return '<p class="none">No project.</p>'
-    items = results.rows["cost_by_item"]
-    total, messages = sum(row["usd"] for row in items), results.rows["overall"][0]["messages"]
-    lines = _table(
-        items,
-        {
-            "item": lambda row: escape(row["item"]),
-            "#USD": lambda row: _dollars(row["usd"]),
-            "#share": lambda row: _percent(row["usd"], total),
-        },
-        total=len(items),
-    )
     table = _table(
         rows,
         {
@@ -500,7 +489,6 @@ def _projects(results: Results) -> str:
             "#retries each": lambda row: f"{row['retries'] / max(1, row['tried']):.2f}",
             "#p50": lambda row: as_duration(row["delivery_p50_ms"]),
             "#p95": lambda row: as_duration(row["delivery_p95_ms"]),
-            "#USD": lambda row: _dollars(row["usd"] or 0),
         },
         total=results.totals["projects"],
         place=lambda row: (row["project"],),
@@ -523,15 +511,7 @@ def _projects(results: Results) -> str:
         total=results.totals["queues"],
         place=lambda row: (row["project"], row["queue"]),
     )
-    per_million = total / messages * 1_000_000 if messages else 0.0
-    note = (
-        f"<p>At list prices ${_dollars(total)} in all, ${per_million:,.2f} per million messages. Estimated from "
-        f"usage; what each item counts is in <code>figures/usage.py</code>.</p>"
-    )
-    return (
-        f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{queues}</div>'
-        f'<div class="card"><h3>Cost by item</h3>{lines}</div>{note}'
-    )
+    return f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{queues}</div>'
 
 
 def _input(results: Results) -> str:
@@ -674,13 +654,6 @@ def _share(share: float, digits: int = 1) -> str:
     if share > 0 and float(text) == 0:
         return f"<{10**-digits:g} %"
     return f"{text} %"
-
-
-def _dollars(amount: float) -> str:
-    """Two places, more when it is small."""
-    if 0 < amount < 0.0001:
-        return "&lt;0.0001"
-    return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
 
 
 def _time(moment: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The one table of list prices: what the report and ``bench/cost.py`` count with.
+"""The one table of list prices: what ``bench/cost.py``, ``bench/months.py`` and ``pushhub cost`` count with.
 
 US dollars, us-east-1, on demand, without free tiers or discounts, as published in November 2026 (see the AWS price page
 of each service).
