@@ -20,7 +20,7 @@ from .figures.cells import CELL, HOURLY, IS_OWN, attempt_cells, hourly
 from .figures.outages import DAY, first_day, outage_days, outages
 from .figures.retries import TRIED, try_cells
 from .figures.tables import tables
-from .figures.traffic import ACKNOWLEDGED, FATE, acknowledged_cells, fate_cells
+from .figures.traffic import FATE, fate_cells
 from .page.rendering import render
 from .page.results import Results, write_results
 from .proof.deliveries import KEPT_DELIVERY
@@ -121,13 +121,13 @@ def _hold(driver: Driver, layout: Layout, arguments: Arguments, unusual: Sequenc
     """
     days, chosen = arguments.days, _chosen(arguments.projects)
     usual = f"{chosen} AND NOT {IS_OWN}"
-    of_deliveries = {layout.fates: fate_cells, layout.tries: try_cells, layout.acknowledged: acknowledged_cells}
-    count_days(driver, of_deliveries, KEPT_DELIVERY, _files(layout.deliveries, days))
+    count_days(
+        driver, {layout.fates: fate_cells, layout.tries: try_cells}, KEPT_DELIVERY, _files(layout.deliveries, days)
+    )
     for name, schema, root, which in (
         ("attempt_cells", CELL, layout.attempts, chosen),
         ("fate_cells", FATE, layout.fates, chosen),
         ("try_cells", TRIED, layout.tries, usual),
-        ("acknowledged", ACKNOWLEDGED, layout.acknowledged, usual),
     ):
         driver.read(name, schema, _all_files(root, days), which)
         forget_days(root, days[0] - timedelta(days=1), files=True)

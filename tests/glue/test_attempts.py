@@ -12,7 +12,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.figures.cells import WHO, attempt_cells, hourly, outcomes, summed
+from glue_jobs.delivery_report.figures.cells import WHO, attempt_cells, hourly, summed
 from glue_jobs.delivery_report.figures.percentiles import bucket_of
 from glue_jobs.delivery_report.storage.driver import Driver
 from tests.glue.frames import Counted, queried
@@ -82,21 +82,6 @@ def test_sums_and_percentiles_of_a_subscriber(cells: Counted, lives: Lives, hour
 def test_one_row_over_everything(cells: Counted, lives: Lives) -> None:
     (row,) = queried(lambda cells: summed(cells, ()), cells)
     assert row["attempts"] == sum(each.kind == "attempt" for each in lives.records)
-
-
-def test_outcomes_tell_status_and_error(cells: Counted, lives: Lives) -> None:
-    counted = {
-        (row["subscriber_id"], row["verdict"], row["status_code"], row["error_class"]): row["attempts"]
-        for row in queried(outcomes, cells)
-    }
-    for (subscriber_id, verdict, status, error), attempts in counted.items():
-        assert attempts == sum(
-            (each.subscriber_id, each.verdict, each.status_code, each.error_class)
-            == (subscriber_id, verdict, status, error)
-            for each in lives.records
-        )
-    assert ("s0", "failed", 0, "timeout") in counted
-    assert sum(counted.values()) == sum(each.kind == "attempt" for each in lives.records)
 
 
 def test_buckets_rise_and_are_two_percent_wide() -> None:

@@ -1,17 +1,14 @@
-"""How deliveries ended, how long that took, whether another try helped, and how long they waited."""
+"""How deliveries ended, how long that took, and whether another try helped."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from glue_jobs.delivery_report.figures.balance import balance
-from glue_jobs.delivery_report.figures.cells import IS_OWN, ROUTED_QUEUE, WHO, attempt_cells, poll_waits
+from glue_jobs.delivery_report.figures.cells import IS_OWN, ROUTED_QUEUE, WHO, attempt_cells
 from glue_jobs.delivery_report.figures.retries import by_attempt, recovery_times, try_cells
 from glue_jobs.delivery_report.figures.traffic import (
-    acknowledged_cells,
-    acknowledgement_waits,
     counted_once,
     fate_cells,
     fates,
@@ -22,7 +19,6 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.glue.frames import Counted, queried, records_frame
 from tests.glue.lives import HOUR, MINUTE, NOON, Lives
 
-from pushhub.engine.model.record import RecordKind
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE
 
 
@@ -82,25 +78,6 @@ def test_recovery_and_the_schedule_it_suggests(spark: SparkSession) -> None:
     rows = queried(recovery_times, Counted(try_cells, deliveries(spark, some_lives())))
     # Three took 60.2 s from the first answer, one 120.4 s
     assert [(row["recovered"], row["p50_ms"], row["p99_ms"]) for row in rows] == [(4, 60_200, 120_400)]
-
-
-def test_waits_for_acknowledgements(spark: SparkSession) -> None:
-    lives = Lives()
-    for seconds in (1, 2, 30):
-        held = lives.attempt(lives.post()[0], 202, took=100)
-        lives.acknowledge(held, NOON + 100 + seconds * 1000)
-    (early,) = lives.post()
-    lives.answer_late(lives.acknowledge(early, NOON + 10, 1), early, at=NOON + 90)
-    (row,) = queried(acknowledgement_waits, Counted(acknowledged_cells, deliveries(spark, lives)))
-    assert (row["waits"], row["p50_ms"], row["longest_ms"]) == (4, 1_000, 30_000)
-
-
-def test_waits_before_polls() -> None:
-    lives = Lives()
-    lives.attempt(lives.post()[0], took=100)
-    assert queried(poll_waits, Counted(attempt_cells, lives.records)) == []
-    polls = [replace(each, kind=RecordKind.POLL) if each.kind == "attempt" else each for each in lives.records]
-    assert [row["waits"] for row in queried(poll_waits, Counted(attempt_cells, polls))] == [1]
 
 
 def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""Names chosen by tenants break neither the report nor its readers, and a failure in drawing only costs the chart."""
+"""Names chosen by tenants break neither the report nor its readers, and a failure in drawing only costs its part."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import logging
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -96,25 +95,6 @@ def html_of(made: Results) -> str:
     return Path(made.page.removeprefix("file://")).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_chart_shows_a_name_as_it_is(name: str) -> None:
-    # Given a name as a label in the chart with such labels
-    hours = [{"who": 1, "share": 0.5, "hour": datetime(2026, 11, 18, hour, tzinfo=UTC)} for hour in (3, 9)]
-    # Then it is text, and only its middle is cut
-    seen = Elements(charts.failing_hours(hours, {1: name}))
-    assert seen.tags <= HARMLESS
-    assert not [each for each in seen.attributes if each.startswith("on")]
-    assert shortened(name, charts.LABEL) in seen.words
-
-
-def test_two_subscribers_of_one_name_have_rows_of_their_own() -> None:
-    hours = [
-        {"who": who, "hour": datetime(2026, 11, 18, hour, tzinfo=UTC), "share": 1.0} for who in "ab" for hour in (3, 9)
-    ]
-    svg = charts.failing_hours(hours, {"a": "orders / erp", "b": "orders / erp"})
-    assert svg.count("orders / erp") == 2
-
-
 def test_names_are_text_all_over_the_page(hostile: Results) -> None:
     html = html_of(hostile)
     seen = Elements(html)
@@ -142,57 +122,44 @@ def test_equally_sick_subscribers_come_in_the_order_of_their_names(hostile: Resu
     found = [(row["project"], row["queue"], row["subscriber_id"]) for row in hostile.rows["sickest"]]
     everyone = sorted((lives.project, lives.queue, f"s{n}") for n, lives in enumerate(hostile_lives()))
     assert found == everyone[: len(found)]
-    drawn = {(row["project"], row["queue"], row["subscriber_id"]) for row in hostile.rows["sickest_hours"]}
-    assert drawn == set(found[:10])
 
 
-def test_log_lines_are_ours(
-    hostile: Results, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+def failing(*_: object) -> str:
+    """A chart that quotes a name in its error.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError("queue 'x'\nConserved: everything")
+
+
+def test_a_part_that_fails_is_missing_and_nothing_else(
+    hostile: Results, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given a chart whose error message quotes a name
-    def fail(*_: object, **__: object) -> str:
-        raise ValueError("queue 'x'\nConserved: everything")
-
-    monkeypatch.setattr(charts, "failing_hours", fail)
-    with caplog.at_level(logging.INFO):
-        replace(hostile).publish(page.render)
-    # Then no line of the log quotes it
-    assert "everything" not in caplog.text
-    assert "Not drawn: Share of failed attempts, sickest subscribers (ValueError)" in caplog.text
-
-
-def test_a_picture_that_fails_is_missing_and_nothing_else(hostile: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a chart that fails, and a table that is not there
     whole = page.render(hostile)
-
-    def fail(*_: object, **__: object) -> str:
-        raise RuntimeError
-
-    monkeypatch.setattr(charts, "failing_hours", fail)
-    hostile.publish(page.render)
+    monkeypatch.setattr(charts, "fates_by_hour", failing)
+    rows = {name: each for name, each in hostile.rows.items() if name != "attempts_needed"}
+    with caplog.at_level(logging.INFO):
+        replace(hostile, rows=rows).publish(page.render)
+    # Then the page lacks these two parts, and says so
     html = html_of(hostile)
-    assert "Not drawn: Share of failed attempts, sickest subscribers (RuntimeError)" in html
-    assert html.count("<svg") == whole.count("<svg") - 1
-    assert html.count("<table") == whole.count("<table")
+    assert "Not drawn: Traffic and speed (ValueError)" in html
+    assert "Not drawn: Does another try help? (KeyError)" in html
+    assert html.count("<h2") == whole.count("<h2")
     latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
     assert latest["page"] == hostile.page
+    # And no line of the log quotes the name
+    assert "everything" not in caplog.text
+    assert "Not drawn: Traffic and speed (ValueError)" in caplog.text
 
 
-def test_a_part_that_fails_is_missing_and_nothing_else(hostile: Results) -> None:
-    # Given results without one table
-    rows = {name: each for name, each in hostile.rows.items() if name != "poll_waits"}
-    html = page.render(replace(hostile, rows=rows))
-    assert "Not drawn: Acknowledgements and polls (KeyError)" in html
-    assert "Projects and queues</h2><div" in html
-
-
-def test_a_page_that_cannot_be_made_says_so_in_place_of_an_older_one(hostile: Results) -> None:
-    def fail(_: Results) -> str:
-        raise RuntimeError
-
-    hostile.publish(fail)
-    html = html_of(hostile)
-    assert "could not be made" in html
-    assert hostile.verdict["sentence"] in html
+def test_a_page_that_cannot_be_made_leaves_no_older_one(hostile: Results) -> None:
+    hostile.publish(page.render)
+    hostile.publish(failing)
+    assert not Path(hostile.page.removeprefix("file://")).exists()
+    latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
+    assert (latest["page"], latest["verdict"]["sentence"]) == (None, hostile.verdict["sentence"])
 
 
 def test_the_newest_report_names_no_page_that_is_not_there(hostile: Results, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,20 +173,3 @@ def test_the_newest_report_names_no_page_that_is_not_there(hostile: Results, mon
     latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
     assert latest["page"] is None
     assert latest["verdict"]["sentence"] == hostile.verdict["sentence"]
-
-
-def test_without_any_picture_the_verdict_is_told(hostile: Results, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given no chart that can be drawn
-    def fail(*_: object, **__: object) -> str:
-        raise RuntimeError
-
-    for name in ("failing_hours", "fates_by_hour", "percentiles_by_hour"):
-        monkeypatch.setattr(charts, name, fail)
-    # When the report is published, Then its verdict is, and the page has everything else
-    hostile.publish(page.render)
-    latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
-    assert latest["verdict"]["conserved"] is hostile.verdict["conserved"]
-    html = html_of(hostile)
-    assert "<svg" not in html
-    assert html.count("Not drawn") == 4
-    assert "<table" in html

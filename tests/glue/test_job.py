@@ -93,7 +93,7 @@ def test_tables_agree_with_each_other(results: Results) -> None:
     for name in ("projects", "queues", "deliveries_by_day", "deliveries_by_hour"):
         for column in ("messages", "deliveries", "delivered", "open", "retries"):
             assert sum(row[column] for row in rows[name]) == overall[column], (name, column)
-    for name in ("attempts_by_hour", "subscribers", "outcomes"):
+    for name in ("attempts_by_hour", "subscribers"):
         assert sum(row["attempts"] for row in rows[name]) == overall["attempts_made"], name
     assert rows["attempts_needed"][0]["tried"] == overall["tried"]
     assert sum(row["won"] for row in rows["attempts_needed"]) == overall["delivered"] + overall["acknowledged"] - sum(
@@ -159,7 +159,7 @@ def test_compacted_days_are_few_files_with_every_record(
 def test_the_page_is_one_file_that_needs_nothing_else(results: Results) -> None:
     html = Path(results.page.removeprefix("file://")).read_text()
     assert "Every delivery is accounted for." in html
-    assert html.count("<svg") == 4
+    assert html.count("<svg") == 3
     # it loads nothing, runs nothing, and stays small
     assert not re.search(r"<script|<link|<img|@import|url\((?!#)", html)
     assert not re.search(r'(?:src|href)="(?!#|data:image/png)', html)
@@ -236,7 +236,7 @@ def test_a_changed_day_costs_itself_and_the_days_whose_messages_it_tells_of(
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     last = plan[0].date_to
     of_records = ("work/attempt_cells", "curated/attempts_hourly", "curated/outages")
-    of_deliveries = ("work/lives", "curated/deliveries", "work/fate_cells", "work/try_cells", "work/acknowledged")
+    of_deliveries = ("work/lives", "curated/deliveries", "work/fate_cells", "work/try_cells")
 
     def files() -> dict[str, dict[date, list[str]]]:
         tables = (*of_records, *of_deliveries)

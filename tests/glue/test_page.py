@@ -1,4 +1,4 @@
-"""The page has links from table to table, names the project in each row, and can be read on dark screens and phones."""
+"""The page names the project in each row, and can be read on dark screens and phones."""
 
 from __future__ import annotations
 
@@ -44,28 +44,9 @@ def made(**more: Any) -> Any:
     )
 
 
-def test_a_mention_leads_to_the_row_of_what_it_names() -> None:
-    # Given a project, a queue and a subscriber with rows of their own, mentioned in another table
-    html = render(made(anomalies=[anomaly(**ONE)]))
-    (part,) = re.findall(r'<h2 id="anomalies">.*?(?=<h2)', html, re.DOTALL)
-    # Then each mention is a link, and each link on the page has its row
-    places = re.findall(r'<a href="#([\w-]+)"><bdi', part)
-    assert len(places) == 3
-    for place in re.findall(r'<a href="#([\w-]+)"', html):
-        assert html.count(f'id="{place}"') == 1, place
-
-
-def test_what_has_no_row_is_no_link() -> None:
-    html = render(made(anomalies=[anomaly(**{**ONE, "queue": "elsewhere", "project": "other", "subscriber_id": "s9"})]))
-    (part,) = re.findall(r'<h2 id="anomalies">.*?(?=<h2)', html, re.DOTALL)
-    assert "elsewhere" in part
-    assert "<a href" not in part
-
-
 def test_every_row_names_its_project() -> None:
-    waits = {"waits": 3, "p50_ms": 1, "p95_ms": 2, "longest_ms": 3}
-    page = made(anomalies=[anomaly(**ONE)], acknowledgement_waits=[{**ONE, **waits}])
-    for part in ("subscribers", "anomalies", "waits", "projects"):
+    page = made(anomalies=[anomaly(**ONE)])
+    for part in ("subscribers", "anomalies", "projects"):
         assert "5f3e5…e5f3e" in text_of(page, part) or "5f3e5f…e5f3e" in text_of(page, part), part
 
 
@@ -75,7 +56,6 @@ def test_every_colour_of_a_chart_has_another_for_dark_screens() -> None:
     for svg in (
         charts.fates_by_hour([fate(hour=hour, delivered=3, first_won=1, open=1, expired=1)]),
         charts.percentiles_by_hour([{"hour": hour, "p": 20}], ("p", "p", "p"), "x"),
-        charts.failing_hours([{"who": 1, "hour": hour, "share": each} for each in (0, 1)], {1: "a"}),
     ):
         assert not re.search(r"(?:fill|stroke)[:=]\W*#", svg)
         for name in set(re.findall(r"var\((--c-\w+)", svg)):
@@ -101,11 +81,11 @@ def test_a_table_with_sentences_has_its_numbers_named_where_there_is_no_head() -
     assert "content:attr(data-name)" in html
 
 
-def test_each_day_stands_once_below_the_hours_of_subscribers() -> None:
+def test_each_day_stands_once_below_the_hours() -> None:
     # Given 55 hours, which begin at five in the morning
     first = datetime(2026, 11, 18, 5, tzinfo=UTC)
-    rows = [{"who": "a", "hour": first + timedelta(hours=n), "share": 0.5} for n in range(55)]
-    svg = charts.failing_hours(rows, {"a": "a"})
+    rows = [fate(hour=first + timedelta(hours=n), delivered=1) for n in range(55)]
+    svg = charts.fates_by_hour(rows)
     # Then each midnight has its day, and no day is printed over another
     assert [svg.count(day) for day in (">18 Nov<", ">19 Nov<", ">20 Nov<")] == [0, 1, 1]
 

@@ -51,12 +51,8 @@ CELL: Final = struct(
     "int bucket",
     "bigint " + " ".join(_SUMS),
     "bigint duration_ms longest_ms",
-    "int waited",
-    "bigint longest_wait_ms",
 )
-"""Columns of a cell; ``duration_ms`` is the sum of its attempts, ``longest_ms`` their maximum. Of polls, ``waited`` is
-the bucket of the waits before them, ``longest_wait_ms`` the longest.
-"""
+"""Columns of a cell; ``duration_ms`` is the sum of its attempts, ``longest_ms`` their maximum."""
 
 _TOOK: Final = "verdict IN ('delivered', 'reserved', 'poll')"
 
@@ -101,11 +97,8 @@ def attempt_cells(records: str) -> str:
                count(*) AS attempts, count(*) FILTER (attempt = 1) AS first_attempts,
                count(*) FILTER (scheduled) AS parks, {total("bytes_out", "bytes_out")},
                {total("bytes_in", "bytes_in")}, {total("duration_ms", "duration_ms")},
-               max(duration_ms) AS longest_ms, {bucket_of("wait")} AS waited, max(wait) AS longest_wait_ms
-        FROM (
-            SELECT *, CASE WHEN kind = 'poll' THEN wait_before_ms END AS wait
-            FROM {records} WHERE kind IN ('attempt', 'poll')
-        ) GROUP BY ALL"""
+               max(duration_ms) AS longest_ms
+        FROM {records} WHERE kind IN ('attempt', 'poll') GROUP BY ALL"""
 
 
 def summed(cells: str, keys: tuple[str, ...]) -> str:
@@ -143,30 +136,3 @@ def usual_cause(cells: str) -> str:
     """The most frequent cause of each subscriber's failures."""
     causes = failures_by_cause(cells, WHO)
     return f"SELECT {columns(WHO)}arg_max(cause, (attempts, cause)) AS cause FROM ({causes}) GROUP BY ALL"
-
-
-def outcomes(cells: str) -> str:
-    """How attempts ended per project, queue and subscriber: status codes, and error classes where no answer came."""
-    return f"""
-        SELECT {columns(WHO)}max(subscriber) AS subscriber, verdict, status_code, error_class,
-               {total("attempts", "attempts")}, min(hour) AS first_hour, max(hour) AS last_hour
-        FROM {cells} GROUP BY ALL"""
-
-
-def poll_waits(cells: str) -> str:
-    """How long the hub waited before each poll of an ``update_url``: count and percentiles, by subscriber."""
-    polls = f"(SELECT * REPLACE (waited AS bucket) FROM {cells} WHERE kind = 'poll')"
-    return waits(polls, "attempts", "longest_wait_ms")
-
-
-def waits(cells: str, count: str, largest: str) -> str:
-    """Times that somebody waited, by subscriber: count and percentiles.
-
-    Args:
-        cells: Counts per ``bucket``.
-        count: Column of how many a cell holds.
-        largest: Column of the longest of them.
-    """
-    wanted = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
-    percentiles = rolled_up(cells, WHO, sums={"waits": count}, count=count, largest=largest, wanted=wanted)
-    return f"SELECT * RENAME ({largest} AS longest_ms) FROM ({percentiles})" if largest != LARGEST else percentiles

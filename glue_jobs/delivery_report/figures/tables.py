@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from ..proof.conservation import STANDINGS
 from ..storage.driver import Driver
 from .balance import balance, verdicts
 from .causes import KNOWN, by_cause
-from .cells import IS_OWN, NAMES, OUTCOMES, WHO, failures_by_cause, hourly, outcomes, poll_waits, summed, usual_cause
+from .cells import IS_OWN, NAMES, OUTCOMES, WHO, failures_by_cause, summed, usual_cause
 from .retries import by_attempt, recovery_times
-from .traffic import FATES, acknowledgement_waits, backlog, counted_once, fates, given_up, without_gaps
+from .traffic import FATES, backlog, counted_once, fates, given_up, without_gaps
 
 RANKED: Final = 20
 """Subscribers in a ranking."""
@@ -26,9 +26,6 @@ HOURS: Final = 24 * 400
 
 PROJECTS: Final = 20_000
 """Projects whose own verdicts can be read by the hub."""
-
-CHARTED: Final = 10
-"""Subscribers drawn hour by hour, over a week at most."""
 
 _WHO: Final = ", ".join(WHO)
 
@@ -57,8 +54,8 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
 
     Args:
         driver: Holds ``attempt_cells`` (:func:`.cells.attempt_cells`), ``fate_cells`` (:func:`.traffic.fate_cells`),
-            ``try_cells`` (:func:`.retries.try_cells`), ``acknowledged`` (:func:`.traffic.acknowledged_cells`),
-            ``outages`` (:func:`.outages.outages`), ``anomalies`` and ``findings``, of the report's projects.
+            ``try_cells`` (:func:`.retries.try_cells`), ``outages`` (:func:`.outages.outages`), ``anomalies`` and
+            ``findings``, of the report's projects.
         since: Begin of the report's first day.
         until: End of what it tells of: of its last day, or when it was made.
     """
@@ -66,16 +63,11 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
     driver.keep("fates", counted_once("fate_cells"))
     driver.keep(theirs, f"SELECT * FROM attempt_cells WHERE NOT {IS_OWN}")
     driver.keep("subscribers", summed(theirs, WHO))
-    driver.keep("hours", hourly(theirs))
     driver.keep("balance", balance("fate_cells"))
     usual = "(SELECT * FROM fate_cells WHERE NOT " + IS_OWN + ")"
     called = f"SELECT {_WHO}, subscriber FROM subscribers"
     solid = f"(SELECT * FROM subscribers WHERE attempts >= {RANKED_ATTEMPTS})"
-    share = "failed / nullif(attempts, 0)"
-    worst = f"{share} DESC, failed DESC, {_WHO}"
-    driver.keep("sickest", f"SELECT * FROM {solid} WHERE failed > 0 ORDER BY {worst} LIMIT {RANKED}")
-    charted = f"SELECT {_WHO} FROM sickest ORDER BY {worst} LIMIT {CHARTED}"
-    week = f"hour >= TIMESTAMP '{until - timedelta(days=7):%Y-%m-%d %H:%M:%S}'"
+    worst = f"failed / nullif(attempts, 0) DESC, failed DESC, {_WHO}"
     attempts_overall = (
         "SELECT attempts AS attempts_made, failed AS attempts_failed, polls, parks, p50_ms, p95_ms, p99_ms, longest_ms "
         f"FROM ({summed(theirs, ())})"
@@ -97,17 +89,11 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
             shown=HOURS,
         ),
         "subscribers": Table("SELECT * FROM subscribers", f"attempts DESC, {_WHO}"),
-        "sickest": Table("SELECT * FROM sickest", worst),
-        "sickest_hours": Table(
-            f"SELECT {_WHO}, subscriber, hour, {share} AS share FROM hours SEMI JOIN ({charted}) USING ({_WHO}) "
-            f"WHERE {week}",
-            f"{_WHO}, hour",
-        ),
+        "sickest": Table(f"SELECT * FROM {solid} WHERE failed > 0 ORDER BY {worst} LIMIT {RANKED}", worst),
         "slowest": Table(
             f"SELECT * FROM {solid} ORDER BY p95_ms DESC, attempts DESC, {_WHO} LIMIT {RANKED}",
             f"p95_ms DESC, attempts DESC, {_WHO}",
         ),
-        "outcomes": Table(outcomes(theirs), f"attempts DESC, {_WHO}, verdict, status_code, error_class"),
         "attempts_needed": Table(by_attempt("try_cells"), "attempt"),
         "recovery": Table(recovery_times("try_cells")),
         "given_up": Table(
@@ -119,13 +105,6 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
             f"SELECT * FROM ({backlog(usual)}) LEFT JOIN ({called}) USING ({_WHO})", f"waiting DESC, {_WHO}"
         ),
         "outages": Table("SELECT * FROM outages", f"reachable DESC, given_up DESC, longest_ms DESC NULLS LAST, {_WHO}"),
-        "acknowledgement_waits": Table(
-            f"SELECT * FROM ({acknowledgement_waits('acknowledged')}) LEFT JOIN ({called}) USING ({_WHO})",
-            f"waits DESC, {_WHO}",
-        ),
-        "poll_waits": Table(
-            f"SELECT * FROM ({poll_waits(theirs)}) LEFT JOIN ({called}) USING ({_WHO})", f"waits DESC, {_WHO}"
-        ),
         "failures_by_cause": Table(failures_by_cause(theirs), "attempts DESC, cause"),
         "anomalies": Table("SELECT * FROM anomalies", f"score DESC, anomaly, {_WHO}, started_at"),
         "conservation": Table(

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..storage.driver import columns, total
 from ..storage.schema import SETTLED, struct
-from .cells import IS_COPY, IS_OWN, IS_ROUTED, WHO, waits
+from .cells import IS_COPY, IS_OWN, IS_ROUTED, WHO
 from .percentiles import bucket_of, rolled_up
 
 GIVEN_UP: Final = ("exhausted", "expired", "cancelled")
@@ -32,9 +32,6 @@ FATE: Final = struct(
     "bigint " + " ".join((*_COUNTS, LARGEST)),
 )
 """Columns of a cell of deliveries."""
-
-ACKNOWLEDGED: Final = struct("string " + " ".join(WHO), "int bucket", "bigint n longest_ms")
-"""Columns of a cell of waits for acknowledgements."""
 
 FATES: Final = {
     **{name: name for name in ("messages", "deliveries")},
@@ -150,20 +147,3 @@ def without_gaps(rows: str, key: str, counts: Mapping[str, str], since: datetime
             SELECT unnest(generate_series(TIMESTAMP '{since:%Y-%m-%d %H:%M:%S}', TIMESTAMP '{last:%Y-%m-%d %H:%M:%S}',
                                           INTERVAL 1 {key}))::{kind} AS {key}
         ) LEFT JOIN {rows} USING ({key})"""
-
-
-def acknowledged_cells(deliveries: str) -> str:
-    """How long subscribers that answered 202 took to acknowledge, counted by subscriber and time;
-    0 when it came before the answer.
-    """
-    return f"""
-        SELECT {columns(WHO)}{bucket_of("took")} AS bucket, count(*) AS n, max(took) AS longest_ms
-        FROM (
-            SELECT *, greatest(date_diff('millisecond', held_at, acknowledged_at), 0) AS took
-            FROM {deliveries} WHERE acknowledged_at IS NOT NULL AND held_at IS NOT NULL
-        ) GROUP BY ALL"""
-
-
-def acknowledgement_waits(cells: str) -> str:
-    """How long subscribers took to acknowledge, of :func:`acknowledged_cells`: count and percentiles."""
-    return waits(cells, "n", "longest_ms")

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from html import escape
 from typing import Any, Final
 
-from .wording import as_duration, shortened
+from .wording import as_duration
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -22,17 +22,8 @@ WIDE, HALF = 750, 364
 
 HEIGHT: Final = 200
 
-TOP, RIGHT, BOTTOM = 24, 18, 20
-"""Room around what is drawn: for the legend, for half of the last label, for the labels of time."""
-
-LABEL: Final = 36
-"""Characters of a name beside a chart."""
-
-ROW: Final = 20
-"""Height of a subscriber's row."""
-
-LEVELS: Final = 10
-"""Shades of a share."""
+TOP, RIGHT, BOTTOM, LEFT = 24, 18, 20, 48
+"""Room around what is drawn: for the legend, for half of the last label, for the labels of time and of the scale."""
 
 HOURS_SHOWN: Final = 48
 """Up to so many hours are labelled by hour, more by day."""
@@ -58,26 +49,22 @@ class _Frame:
 
     Attributes:
         width: Of the box.
-        height: Of the box.
-        left: Room for labels of the scale.
     """
 
     width: int
-    height: int = HEIGHT
-    left: int = 48
 
     def x(self, share: float) -> float:
         """From the left end (0) to the right one (1)."""
-        return self.left + share * (self.width - RIGHT - self.left)
+        return LEFT + share * (self.width - RIGHT - LEFT)
 
     def y(self, share: float) -> float:
         """From the lower end (0) to the upper one (1)."""
-        return self.height - BOTTOM - share * (self.height - BOTTOM - TOP)
+        return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
 
     def svg(self, title: str, *parts: str) -> str:
         """The whole chart."""
         label = escape(title)
-        box = f'viewBox="0 0 {self.width} {self.height}"'
+        box = f'viewBox="0 0 {self.width} {HEIGHT}"'
         return f'<svg role="img" aria-label="{label}" {box}><title>{label}</title>{"".join(parts)}</svg>'
 
 
@@ -104,9 +91,7 @@ def fates_by_hour(rows: Rows) -> str:
         below = above
     scale = [(value / most, _short_number(value)) for value in _round_numbers(most)]
     names = _legend(frame, OUTCOMES)
-    return frame.svg(
-        "Deliveries by hour of acceptance", _scale(frame, scale), *drawn, names, _times(frame, rows[0], len(rows))
-    )
+    return frame.svg("Deliveries by hour of acceptance", _scale(frame, scale), *drawn, names, _times(frame, rows))
 
 
 def percentiles_by_hour(rows: Rows, names: Sequence[str], title: str) -> str:
@@ -135,48 +120,13 @@ def percentiles_by_hour(rows: Rows, names: Sequence[str], title: str) -> str:
     inside = [each for each in ROUND_TIMES if least <= each <= most] or [least]
     every = -(-len(inside) // (TICKS // 2))
     scale = [(place(each), as_duration(round(each))) for each in inside[::every]]
-    return frame.svg(title, _scale(frame, scale), *lines, _legend(frame, colours), _times(frame, rows[0], len(rows)))
+    return frame.svg(title, _scale(frame, scale), *lines, _legend(frame, colours), _times(frame, rows))
 
 
-def failing_hours(rows: Rows, labels: Mapping[Any, str]) -> str:
-    """A row per subscriber and a column per hour, the stronger the larger the failed share.
-
-    Hours without attempts stay empty.
-
-    Args:
-        rows: ``who``, ``hour``, ``share`` (0..1).
-        labels: What each ``who`` is called, from top to bottom; two may be called the same.
-    """
-    frame = _Frame(WIDE, TOP + ROW * len(labels) + BOTTOM, left=220)
-    first = min(rows, key=lambda row: row["hour"])
-    hours = {id(row): round((row["hour"] - first["hour"]) / timedelta(hours=1)) for row in rows}
-    columns = max(hours.values()) + 1
-    places = {who: place for place, who in enumerate(labels)}
-    by_level: dict[int, list[tuple[float, float, float, float]]] = {}
-    for row in rows:
-        left, right = (frame.x((hours[id(row)] + n) / columns) for n in (0, 1))
-        top = TOP + ROW * places[row["who"]]
-        by_level.setdefault(math.ceil(row["share"] * LEVELS), []).append((left, right, top + ROW - 1, top + 1))
-    cells = [
-        _boxes(boxes, "bad" if level else "grid", opacity=level / LEVELS if level else 1.0)
-        for level, boxes in sorted(by_level.items())
-    ]
-    names = [
-        _text(frame.left - 6, TOP + ROW * place + ROW / 2 + 3, shortened(name, LABEL), "end")
-        for place, name in enumerate(labels.values())
-    ]
-    shades = _legend(frame, {"none failed": "grid", "all failed": "bad"})
-    return frame.svg("Failed share by subscriber and hour", *cells, *names, shades, _times(frame, first, columns))
-
-
-def _times(frame: _Frame, first: Mapping[str, Any], columns: int) -> str:
-    """The labels of hours: midnights if there are many, so that each day is there once.
-
-    Args:
-        first: The row of the first hour.
-        columns: How many hours there are.
-    """
-    begin: datetime = first["hour"]
+def _times(frame: _Frame, rows: Rows) -> str:
+    """The labels of hours: midnights if there are many, so that each day is there once."""
+    begin: datetime = rows[0]["hour"]
+    columns = len(rows)
     by_day = columns > HOURS_SHOWN
     start, every = ((24 - begin.hour) % 24, 24) if by_day else (0, 1)
     step = every * max(1, -(-((columns - start) // every) // TICKS))
@@ -184,7 +134,7 @@ def _times(frame: _Frame, first: Mapping[str, Any], columns: int) -> str:
     for n in range(start, columns, step):
         moment = begin + timedelta(hours=n)
         text = f"{moment:%d %b}" if by_day else f"{moment:%H:%M}"
-        labels.append(_text(frame.x(n / columns), frame.height - 5, text, "middle"))
+        labels.append(_text(frame.x(n / columns), HEIGHT - 5, text, "middle"))
     return "".join(labels)
 
 
@@ -207,10 +157,10 @@ def _legend(frame: _Frame, colours: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
-def _boxes(boxes: Iterable[tuple[float, float, float, float]], colour: str, opacity: float = 1.0) -> str:
+def _boxes(boxes: Iterable[tuple[float, float, float, float]], colour: str) -> str:
     """Rectangles of one colour: left, right, lower and upper end of each."""
     drawn = "".join(f"M{left:.1f},{low:.1f}H{right:.1f}V{high:.1f}H{left:.1f}z" for left, right, low, high in boxes)
-    return f'<path d="{drawn}" style="fill:var(--c-{colour});fill-opacity:{opacity:g}"/>'
+    return f'<path d="{drawn}" style="fill:var(--c-{colour})"/>'
 
 
 def _line(points: Iterable[tuple[float, float] | None], colour: str) -> str:

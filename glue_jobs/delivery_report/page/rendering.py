@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -34,36 +33,20 @@ _SHOWN: Final = 25
 """Rows of a table on the page; the folder has them all."""
 
 
-class Places:
-    """Where on the page a project, a queue or a subscriber has its row, so that every other mention can lead there."""
+def _project(row: Row) -> str:
+    return as_html(row["project"] or "", 12)
 
-    def __init__(self, results: Results) -> None:
-        rows = results.rows
-        self._known = {
-            *(_place(row["project"]) for row in rows["projects"][:_SHOWN]),
-            *(_place(row["project"], row["queue"]) for row in rows["queues"][:_SHOWN]),
-            *(_place(*_key(row)) for row in rows["sickest"][:_SHOWN]),
-        }
 
-    def project(self, row: Row) -> str:
-        """A cell."""
-        return self._link(as_html(row["project"] or "", 12), row["project"])
+def _queue(row: Row) -> str:
+    return as_html(row["queue"] or "", 32)
 
-    def queue(self, row: Row) -> str:
-        """A cell."""
-        return self._link(as_html(row["queue"] or "", 32), row["project"], row["queue"])
 
-    def subscriber(self, row: Row) -> str:
-        """A cell."""
-        return self._link(as_html(_called(row), 32), *_key(row))
+def _subscriber(row: Row) -> str:
+    return as_html(called(row.get("subscriber"), str(row["subscriber_id"])), 32)
 
-    def whose(self) -> dict[str, Callable[[Row], str]]:
-        """The columns that say whose row it is."""
-        return {"project": self.project, "queue": self.queue, "subscriber": self.subscriber}
 
-    def _link(self, shown: str, *of: str | None) -> str:
-        place = _place(*of)
-        return f'<a href="#{place}">{shown}</a>' if place in self._known else shown
+WHOSE: Final = {"project": _project, "queue": _queue, "subscriber": _subscriber}
+"""The columns that say whose row it is."""
 
 
 def render(results: Results) -> str:
@@ -76,7 +59,6 @@ def render(results: Results) -> str:
         ("retries", "Does another try help?", _retries),
         ("subscribers", "Subscribers", _subscribers),
         ("anomalies", "Anomalies", _anomalies),
-        ("waits", "Acknowledgements and polls", _waits),
         ("projects", "Projects and queues", _projects),
         ("input", "What was read", _input),
     )
@@ -213,15 +195,17 @@ def _conservation(results: Results) -> str:
         "<p>Every delivery owed must stand somewhere: settled, waiting, or named below. "
         f"{verdict['unbalanced_hours']:,} of {results.totals['conservation']:,} project-hours do not balance.</p>"
     )
-    places = Places(results)
+    kind: dict[str, Callable[[Row], str]] = {
+        "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
+        "finding": lambda row: _plain(row["finding"]),
+    }
     causes = _table(
         results.rows["causes"],
         {
-            "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
-            "finding": lambda row: _plain(row["finding"]),
+            **kind,
             "#how many": lambda row: f"{row['count']:,}",
-            "project": places.project,
-            "queue": places.queue,
+            "project": _project,
+            "queue": _queue,
             "accepted": lambda row: _span([row["first_hour"], row["last_hour"]]) if row["first_hour"] else "",
             "text:what, or one of them": _cause,
         },
@@ -233,11 +217,10 @@ def _conservation(results: Results) -> str:
         listed = _table(
             results.rows["findings"],
             {
-                "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
-                "finding": lambda row: _plain(row["finding"]),
+                **kind,
                 "delivery": lambda row: as_html(row["delivery_id"] or ""),
-                "project": places.project,
-                "queue": places.queue,
+                "project": _project,
+                "queue": _queue,
                 "accepted": lambda row: _span([row["hour"]]) if row["hour"] else "",
                 "text:what": lambda row: as_html(row["detail"], 400),
             },
@@ -260,11 +243,10 @@ def _cause(row: Row) -> str:
 
 def _undelivered(results: Results) -> str:
     """Who did not get what was meant for it, and what still waits."""
-    whose = Places(results).whose()
     gone = _table(
         results.rows["given_up"],
         {
-            **whose,
+            **WHOSE,
             "#given up": lambda row: f"{row['given_up']:,}",
             "#of": lambda row: f"{row['deliveries']:,}",
             "#share": lambda row: _percent(row["given_up"], row["deliveries"]),
@@ -279,7 +261,7 @@ def _undelivered(results: Results) -> str:
     waits = _table(
         results.rows["backlog"],
         {
-            **whose,
+            **WHOSE,
             "#waiting": lambda row: f"{row['waiting']:,}",
             "oldest": lambda row: _span([row["oldest"]]),
             **{f"#{name}": partial(_count, name) for name in WAITING},
@@ -303,13 +285,15 @@ def _traffic(results: Results) -> str:
         return '<p class="none">No message was accepted.</p>'
     course = ""
     if len(by_hour) > 1 and len(attempts) > 1:
-        to_delivery, taken = "Acceptance to delivery", "Time of an attempt"
-        course = _beside(
-            {
-                to_delivery: partial(charts.percentiles_by_hour, by_hour, tuple(DELIVERY_TIMES), to_delivery),
-                taken: partial(charts.percentiles_by_hour, attempts, tuple(ATTEMPT_TIMES), taken),
-            }
-        )
+        pictures = {
+            title: charts.percentiles_by_hour(rows, tuple(names), title)
+            for title, rows, names in (
+                ("Acceptance to delivery", by_hour, DELIVERY_TIMES),
+                ("Time of an attempt", attempts, ATTEMPT_TIMES),
+            )
+        }
+        cards = (f'<div class="card"><h3>{title}</h3>{picture}</div>' for title, picture in pictures.items())
+        course = f'<div class="two">{"".join(cards)}</div>'
     overall = results.rows["overall"][0]
     of_attempts = ", ".join(f"{name} {as_duration(overall[each])}" for each, name in ATTEMPT_TIMES.items())
     of_delivery = ", ".join(f"{name} {as_duration(overall[each])}" for each, name in DELIVERY_TIMES.items())
@@ -319,14 +303,8 @@ def _traffic(results: Results) -> str:
         f"acceptance to delivery {of_delivery}.</p>"
     )
     title = "Deliveries by hour of acceptance"
-    picture = _part(title, partial(charts.fates_by_hour, by_hour))
+    picture = charts.fates_by_hour(by_hour)
     return f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>{course}{numbers}'
-
-
-def _beside(pictures: Mapping[str, Callable[[], str]]) -> str:
-    """Charts side by side, by their titles."""
-    cards = (f'<div class="card"><h3>{title}</h3>{_part(title, draw)}</div>' for title, draw in pictures.items())
-    return f'<div class="two">{"".join(cards)}</div>'
 
 
 def _retries(results: Results) -> str:
@@ -376,7 +354,7 @@ def _outages(results: Results) -> str:
     table = _table(
         rows,
         {
-            **Places(results).whose(),
+            **WHOSE,
             "text:when it was down, and what was given up": lambda row: escape(row["sentence"]),
         },
         total=len(rows),
@@ -393,32 +371,16 @@ def _subscribers(results: Results) -> str:
     sickest, slowest = results.rows["sickest"], results.rows["slowest"]
     if not slowest:
         return '<p class="none">No attempt was made.</p>'
-    parts = []
-    hours = [{**row, "who": _key(row)} for row in results.rows["sickest_hours"]]
-    if len({row["hour"] for row in hours}) > 1:
-        drawn = {row["who"] for row in hours}
-        names = {_key(row): _who(row) for row in sickest if _key(row) in drawn}
-        title = "Share of failed attempts, sickest subscribers"
-        picture = _part(title, partial(charts.failing_hours, hours, names))
-        parts.append(f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>')
-    places = Places(results)
     measured: dict[str, Callable[[Row], str]] = {
-        "project": places.project,
-        "queue": places.queue,
         "#attempts": lambda row: f"{row['attempts']:,}",
         "#failed": lambda row: f"{row['failed']:,}",
         "#share": lambda row: _percent(row["failed"], row["attempts"]),
         "#first try": lambda row: _percent(row["first_won"], row["first_attempts"]),
         **{f"#{name}": partial(_duration_of, each) for each, name in ATTEMPT_TIMES.items()},
     }
-    sick = _table(
-        sickest,
-        {"subscriber": lambda row: as_html(_called(row), 32), **measured},
-        total=len(sickest),
-        none="No subscriber failed.",
-        place=_key,
-    )
-    slow = _table(slowest, {"subscriber": places.subscriber, **measured}, total=len(slowest), shown=12)
+    columns = {**WHOSE, **measured}
+    sick = _table(sickest, columns, total=len(sickest), none="No subscriber failed.")
+    slow = _table(slowest, columns, total=len(slowest), shown=12)
     why = _table(
         results.rows["failures_by_cause"],
         {"cause": lambda row: as_html(row["cause"], 60), "#attempts": lambda row: f"{row['attempts']:,}"},
@@ -427,8 +389,7 @@ def _subscribers(results: Results) -> str:
         none="None failed.",
     )
     tables = {"Sickest subscribers": sick, "Slowest subscribers": slow, "Why attempts failed": why}
-    parts += [f'<div class="card"><h3>{title}</h3>{table}</div>' for title, table in tables.items()]
-    return "".join(parts)
+    return "".join(f'<div class="card"><h3>{title}</h3>{table}</div>' for title, table in tables.items())
 
 
 def _anomalies(results: Results) -> str:
@@ -439,7 +400,7 @@ def _anomalies(results: Results) -> str:
         {
             "what": lambda row: _plain(row["anomaly"]),
             "when": lambda row: _span([row["started_at"], row["ended_at"]]),
-            **Places(results).whose(),
+            **WHOSE,
             "text:in numbers": lambda row: as_html(row["detail"], 400),
         },
         total=results.totals["anomalies"],
@@ -452,66 +413,25 @@ def _anomalies(results: Results) -> str:
     return f'<div class="card">{table}{claim}</div>'
 
 
-def _waits(results: Results) -> str:
-    columns: dict[str, Callable[[Row], str]] = {
-        **Places(results).whose(),
-        "#waits": lambda row: f"{row['waits']:,}",
-        "#p50": lambda row: as_duration(row["p50_ms"]),
-        "#p95": lambda row: as_duration(row["p95_ms"]),
-        "#longest": lambda row: as_duration(row["longest_ms"]),
-    }
-    tables = [
-        (title, _table(results.rows[name], columns, total=results.totals[name], shown=12, none=none))
-        for name, title, none in (
-            ("acknowledgement_waits", "From a 202 to its acknowledgement", "No delivery was acknowledged."),
-            ("poll_waits", "Before each poll of an update_url", "Nothing was polled."),
-        )
-    ]
-    return (
-        '<div class="two">'
-        + "".join(f'<div class="card"><h3>{title}</h3>{table}</div>' for title, table in tables)
-        + "</div>"
-    )
-
-
 def _projects(results: Results) -> str:
     rows = [row for row in results.rows["projects"] if row["project"]]
     if not rows:
         return '<p class="none">No project.</p>'
-    table = _table(
-        rows,
-        {
-            "project": lambda row: as_html(row["project"], 12),
-            "#messages": lambda row: f"{row['messages']:,}",
-            "#deliveries": lambda row: f"{row['deliveries']:,}",
-            "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
-            "#first try": lambda row: _percent(row["first_won"], row["tried"]),
-            "#retries each": lambda row: f"{row['retries'] / max(1, row['tried']):.2f}",
-            "#p50": lambda row: as_duration(row["delivery_p50_ms"]),
-            "#p95": lambda row: as_duration(row["delivery_p95_ms"]),
-        },
-        total=results.totals["projects"],
-        place=lambda row: (row["project"],),
-    )
-    places = Places(results)
-    queues = _table(
-        results.rows["queues"],
-        {
-            "queue": lambda row: as_html(row["queue"], 32),
-            "project": places.project,
-            "#messages": lambda row: f"{row['messages']:,}",
-            "#deliveries": lambda row: f"{row['deliveries']:,}",
-            "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
-            "#first try": lambda row: _percent(row["first_won"], row["tried"]),
-            "#given up": lambda row: f"{_given_up(row):,}",
-            "#waiting": lambda row: f"{row['open']:,}",
-            "#p50": lambda row: as_duration(row["delivery_p50_ms"]),
-            "#p95": lambda row: as_duration(row["delivery_p95_ms"]),
-        },
-        total=results.totals["queues"],
-        place=lambda row: (row["project"], row["queue"]),
-    )
-    return f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{queues}</div>'
+    course: dict[str, Callable[[Row], str]] = {
+        "#messages": lambda row: f"{row['messages']:,}",
+        "#deliveries": lambda row: f"{row['deliveries']:,}",
+        "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
+        "#first try": lambda row: _percent(row["first_won"], row["tried"]),
+        "#retries each": lambda row: f"{row['retries'] / max(1, row['tried']):.2f}",
+        "#given up": lambda row: f"{_given_up(row):,}",
+        "#waiting": lambda row: f"{row['open']:,}",
+        "#p50": lambda row: as_duration(row["delivery_p50_ms"]),
+        "#p95": lambda row: as_duration(row["delivery_p95_ms"]),
+    }
+    table = _table(rows, {"project": _project, **course}, total=results.totals["projects"])
+    queues = {"project": _project, "queue": _queue, **course}
+    of_queues = _table(results.rows["queues"], queues, total=results.totals["queues"])
+    return f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{of_queues}</div>'
 
 
 def _input(results: Results) -> str:
@@ -546,7 +466,6 @@ def _table(
     total: int,
     shown: int = _SHOWN,
     none: str = "None.",
-    place: Callable[[Row], tuple[str | None, ...]] | None = None,
 ) -> str:
     """An HTML table; a column whose name starts with # is set right,
     one that starts with ``text:`` has room for sentences.
@@ -556,7 +475,6 @@ def _table(
         total: How many rows there are in all.
         shown: How many are shown.
         none: What is said when there are none.
-        place: Whose place on the page a row is, see :class:`Places`.
     """
     if not rows:
         return f'<p class="none">{escape(none)}</p>'
@@ -567,9 +485,7 @@ def _table(
         for name in columns
     )
     body = "".join(
-        ("<tr>" if place is None else f'<tr id="{_place(*place(row))}">')
-        + "".join(f"<td {_cell(name)}>{cell(row)}</td>" for name, cell in columns.items())
-        + "</tr>"
+        f"<tr>{''.join(f'<td {_cell(name)}>{cell(row)}</td>' for name, cell in columns.items())}</tr>"
         for row in rows[:shown]
     )
     more = f'<p class="sub">{total - shown:,} more in the folder.</p>' if total > shown else ""
@@ -582,14 +498,6 @@ def _cell(name: str) -> str:
         return f'class="r" data-name="{escape(name[1:])}"'
     kinds = {"delivery": "id", "text": "text", "finding": "when", "project": "when", "mostly failed with": ""}
     return f'class="{kinds.get(name.partition(":")[0], "name")}"'
-
-
-def _place(*of: str | None) -> str:
-    """The place on the page of a project, a queue of one, or a subscriber of that: a name of our own,
-    whatever they are called.
-    """
-    key = "\0".join(each or "" for each in of)
-    return f"at-{hashlib.blake2s(key.encode(), digest_size=6).hexdigest()}"
 
 
 def _tile(label: str, number: str, detail: str, link: str = "") -> str:
@@ -614,19 +522,6 @@ def _won(row: Row) -> int:
 
 def _given_up(row: Row) -> int:
     return int(row["exhausted"] + row["expired"] + row["cancelled"])
-
-
-def _key(row: Row) -> tuple[str, str, str]:
-    return row["project"], row["queue"], row["subscriber_id"]
-
-
-def _who(row: Row) -> str:
-    """A subscriber as people know it; its name may be shared by another queue's."""
-    return f"{row['queue']} / {_called(row)}"
-
-
-def _called(row: Row) -> str:
-    return called(row.get("subscriber"), str(row["subscriber_id"]))
 
 
 def _s(number: int) -> str:

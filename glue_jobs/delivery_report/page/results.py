@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from html import escape
 from typing import Any, Final
 
 from ..figures.tables import Table
@@ -15,7 +14,7 @@ from ..proof.night import Proof
 from ..records.compaction import DayIntake
 from ..run.arguments import Arguments
 from ..storage.driver import Driver, total
-from ..storage.files import remove, write_text
+from ..storage.files import remove, remove_file, write_text
 from ..storage.layout import Layout, write_json
 
 _logger = logging.getLogger(__name__)
@@ -56,29 +55,16 @@ class Results:
 
         Whatever becomes of the page, the verdict stands and can be found.
         """
+        page = None
+        remove_file(self.page)
         try:
-            html = render(self)
+            write_text(self.page, render(self), "text/html")
+            page = self.page
+            _logger.info("Report: %s", page)
         except Exception as error:  # noqa: BLE001 (whatever it is, the verdict does not depend on the page)
-            html = self._bare_page(error)
-        page: str | None = self.page
-        try:
-            write_text(self.page, html, "text/html")
-            _logger.info("Report: %s", self.page)
-        except Exception as error:  # noqa: BLE001 (the verdict and the tables are written by now)
-            page = None
-            _logger.warning("The page could not be written (%s); the tables are in %s", type(error).__name__, self.path)
-        found = {"report": self.path, "page": page, "verdict": self.verdict}
-        write_json(f"{self.reports}/latest.json", found)
-
-    def _bare_page(self, error: Exception) -> str:
-        # Not the error's text: it may quote a tenant's.
-        _logger.warning("The page could not be made (%s)", type(error).__name__)
-        return (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Deliveries</title></head><body>'
-            f"<p>{escape(self.verdict['sentence'])}</p>"
-            f"<p>The rest of this page could not be made ({type(error).__name__}). The tables lie beside "
-            f"it.</p></body></html>\n"
-        )
+            # Not the error's text: it may quote a tenant's.
+            _logger.warning("No page (%s); the tables are in %s", type(error).__name__, self.path)
+        write_json(f"{self.reports}/latest.json", {"report": self.path, "page": page, "verdict": self.verdict})
 
 
 def write_results(

@@ -27,7 +27,6 @@ class Layout:
         self.attempts = f"{output}/work/attempt_cells"
         self.fates = f"{output}/work/fate_cells"
         self.tries = f"{output}/work/try_cells"
-        self.acknowledged = f"{output}/work/acknowledged"
         self.hours = f"{output}/curated/attempts_hourly"
         self.deliveries = f"{output}/curated/deliveries"
         self.outages = f"{output}/curated/outages"
