@@ -48,6 +48,11 @@ def _subscriber(row: Row) -> str:
 WHOSE: Final = {"project": _project, "queue": _queue, "subscriber": _subscriber}
 """The columns that say whose row it is."""
 
+Columns = Mapping[str, Callable[[Row], str]]
+"""What each column of a table makes of a row, by its name: one that starts with # is set right, one that starts with
+``text:`` has room for sentences.
+"""
+
 
 def render(results: Results) -> str:
     """The page."""
@@ -135,7 +140,7 @@ def _verdict(results: Results) -> str:
     kind = "" if not conserved else ' class="notice"' if unproved else ' class="ok"'
     return (
         f'<div class="verdict{"" if conserved else " broken"}"><b{kind}>{headline}</b>'
-        f'<p class="counts">{" ".join(counts)}</p>{escape(_after_colon(verdict["sentence"]))}</div>'
+        f'<p class="counts">{" ".join(counts)}</p>{escape(verdict["sentence"].partition(": ")[2])}</div>'
     )
 
 
@@ -146,10 +151,6 @@ def _counted(name: str, count: int, instead: str = "", *, wrong: bool = False) -
         instead: What is said where nobody knows it.
     """
     return f'<span><b class="{"breach" if wrong else ""}">{instead or f"{count:,}"}</b> {name}</span>'
-
-
-def _after_colon(sentence: str) -> str:
-    return sentence.partition(": ")[2]
 
 
 def _last_day(results: Results) -> str:
@@ -168,8 +169,8 @@ def _last_day(results: Results) -> str:
 def _tiles(day: Row, before: Row | None, note: str) -> str:
     won, p95 = _won(day), as_duration(day["delivery_p95_ms"])
     tiles = [
-        _tile("messages accepted", f"{day['messages']:,}", _change(day, before, lambda row: row["messages"])),
-        _tile("deliveries owed", f"{day['deliveries']:,}", _change(day, before, lambda row: row["deliveries"])),
+        _tile("messages accepted", f"{day['messages']:,}", _change(day, before, "messages")),
+        _tile("deliveries owed", f"{day['deliveries']:,}", _change(day, before, "deliveries")),
         _tile("delivered", _percent(won, day["deliveries"]), f"{day['open']:,} still waiting", link="backlog"),
         _tile("at the first try", _percent(day["first_won"], day["tried"]), f"of {day['tried']:,} tried"),
         _tile("acceptance to delivery, p50", as_duration(day["delivery_p50_ms"]), f"p95 {p95}"),
@@ -195,42 +196,31 @@ def _conservation(results: Results) -> str:
         "<p>Every delivery owed must stand somewhere: settled, waiting, or named below. "
         f"{verdict['unbalanced_hours']:,} of {results.totals['conservation']:,} project-hours do not balance.</p>"
     )
-    kind: dict[str, Callable[[Row], str]] = {
+    kind: Columns = {
         "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
         "finding": lambda row: _plain(row["finding"]),
     }
-    causes = _table(
-        results.rows["causes"],
-        {
-            **kind,
-            "#how many": lambda row: f"{row['count']:,}",
-            "project": _project,
-            "queue": _queue,
-            "accepted": lambda row: _span([row["first_hour"], row["last_hour"]]) if row["first_hour"] else "",
-            "text:what, or one of them": _cause,
-        },
-        total=results.totals["causes"],
-        none="No findings.",
-    )
-    each = ""
-    if results.rows["findings"]:
-        listed = _table(
-            results.rows["findings"],
-            {
-                **kind,
-                "delivery": lambda row: as_html(row["delivery_id"] or ""),
-                "project": _project,
-                "queue": _queue,
-                "accepted": lambda row: _span([row["hour"]]) if row["hour"] else "",
-                "text:what": lambda row: as_html(row["detail"], 400),
-            },
-            total=results.totals["findings"],
-        )
-        each = (
-            f'<details class="card"><summary>Each of the {results.totals["findings"]:,} '
-            f"findings</summary>{listed}</details>"
-        )
-    return f'<div class="card">{table}{text}</div><div class="card"><h3>Findings by cause</h3>{causes}</div>{each}'
+    of_cause: Columns = {
+        **kind,
+        "#how many": lambda row: f"{row['count']:,}",
+        "project": _project,
+        "queue": _queue,
+        "accepted": lambda row: _span(row["first_hour"], row["last_hour"]),
+        "text:what, or one of them": _cause,
+    }
+    of_finding: Columns = {
+        **kind,
+        "delivery": lambda row: as_html(row["delivery_id"] or ""),
+        "project": _project,
+        "queue": _queue,
+        "accepted": lambda row: _span(row["hour"], row["hour"]),
+        "text:what": lambda row: as_html(row["detail"], 400),
+    }
+    listed = _table(results, "findings", of_finding)
+    summary = f"<summary>Each of the {results.totals['findings']:,} findings</summary>"
+    each = f'<details class="card">{summary}{listed}</details>' if results.rows["findings"] else ""
+    causes = _card("Findings by cause", _table(results, "causes", of_cause, none="No findings."))
+    return f'<div class="card">{table}{text}</div>{causes}{each}'
 
 
 def _cause(row: Row) -> str:
@@ -243,40 +233,23 @@ def _cause(row: Row) -> str:
 
 def _undelivered(results: Results) -> str:
     """Who did not get what was meant for it, and what still waits."""
-    gone = _table(
-        results.rows["given_up"],
-        {
-            **WHOSE,
-            "#given up": lambda row: f"{row['given_up']:,}",
-            "#of": lambda row: f"{row['deliveries']:,}",
-            "#share": lambda row: _percent(row["given_up"], row["deliveries"]),
-            "#exhausted": lambda row: f"{row['exhausted']:,}",
-            "#expired": lambda row: f"{row['expired']:,}",
-            "#cancelled": lambda row: f"{row['cancelled']:,}",
-            "mostly failed with": lambda row: as_html(row["cause"] or "", 40),
-        },
-        total=results.totals["given_up"],
-        none="Nothing was given up.",
-    )
-    waits = _table(
-        results.rows["backlog"],
-        {
-            **WHOSE,
-            "#waiting": lambda row: f"{row['waiting']:,}",
-            "oldest": lambda row: _span([row["oldest"]]),
-            **{f"#{name}": partial(_count, name) for name in WAITING},
-        },
-        total=results.totals["backlog"],
-        none="Nothing waits.",
-    )
-    return (
-        f'<div class="card" id="given-up"><h3>Given up</h3>{gone}</div><div class="card" id="backlog"><h3>The '
-        f"backlog</h3>{waits}</div>"
-    )
-
-
-def _count(name: str, row: Row) -> str:
-    return f"{row[name]:,}" if row[name] else "·"
+    ended: Columns = {
+        **WHOSE,
+        **_numbers("given_up"),
+        "#of": lambda row: f"{row['deliveries']:,}",
+        "#share": lambda row: _percent(row["given_up"], row["deliveries"]),
+        **_numbers("exhausted", "expired", "cancelled"),
+        "mostly failed with": lambda row: as_html(row["cause"] or "", 40),
+    }
+    waiting: Columns = {
+        **WHOSE,
+        **_numbers("waiting"),
+        "oldest": lambda row: _span(row["oldest"], row["oldest"]),
+        **_numbers(*WAITING, zero="·"),
+    }
+    gone = _table(results, "given_up", ended, none="Nothing was given up.")
+    waits = _table(results, "backlog", waiting, none="Nothing waits.")
+    return _card("Given up", gone, "given-up") + _card("The backlog", waits, "backlog")
 
 
 def _traffic(results: Results) -> str:
@@ -285,14 +258,11 @@ def _traffic(results: Results) -> str:
         return '<p class="none">No message was accepted.</p>'
     course = ""
     if len(by_hour) > 1 and len(attempts) > 1:
-        pictures = {
-            title: charts.percentiles_by_hour(rows, tuple(names), title)
-            for title, rows, names in (
-                ("Acceptance to delivery", by_hour, DELIVERY_TIMES),
-                ("Time of an attempt", attempts, ATTEMPT_TIMES),
-            )
-        }
-        cards = (f'<div class="card"><h3>{title}</h3>{picture}</div>' for title, picture in pictures.items())
+        drawn = {"Acceptance to delivery": (by_hour, DELIVERY_TIMES), "Time of an attempt": (attempts, ATTEMPT_TIMES)}
+        cards = (
+            _card(title, charts.percentiles_by_hour(rows, tuple(names), title))
+            for title, (rows, names) in drawn.items()
+        )
         course = f'<div class="two">{"".join(cards)}</div>'
     overall = results.rows["overall"][0]
     of_attempts = ", ".join(f"{name} {as_duration(overall[each])}" for each, name in ATTEMPT_TIMES.items())
@@ -333,79 +303,61 @@ def _retries(results: Results) -> str:
         f"end. {after}the last one, number {last['attempt']}, was made {last['tried']:,} times and won "
         f"{last['won']:,}.</p>{times}"
     )
-    table = _table(
-        rows,
-        {
-            "attempt": lambda row: str(row["attempt"]),
-            "#made": lambda row: f"{row['tried']:,}",
-            "#won": lambda row: f"{row['won']:,}",
-            "#share": lambda row: _share(row["share"]),
-            "#won so far": lambda row: _share(row["won_so_far"], digits=3),
-        },
-        total=results.totals["attempts_needed"],
-        shown=12,
-    )
-    return f'<div class="card"><h3>Success by attempt</h3>{table}{text}</div>{_outages(results)}'
+    columns: Columns = {
+        "attempt": lambda row: str(row["attempt"]),
+        "#made": lambda row: f"{row['tried']:,}",
+        **_numbers("won"),
+        "#share": lambda row: _share(row["share"]),
+        "#won so far": lambda row: _share(row["won_so_far"], digits=3),
+    }
+    table = _table(results, "attempts_needed", columns, shown=12)
+    return _card("Success by attempt", table + text) + _outages(results)
 
 
 def _outages(results: Results) -> str:
     """Who was down, and what longer retries would have reached."""
     rows = [row for row in results.rows["outages"] if row["times_down"]]
-    table = _table(
-        rows,
-        {
-            **WHOSE,
-            "text:when it was down, and what was given up": lambda row: escape(row["sentence"]),
-        },
-        total=len(rows),
-        none="No subscriber was down.",
-    )
+    columns: Columns = {
+        **WHOSE,
+        "text:when it was down, and what was given up": lambda row: escape(row["sentence"]),
+    }
     about = (
         f'<p class="sub">Down: at least {LEAST_FAILED} attempts in a row failed, of several messages; until the next '
         f"success. In up to {DAYS} days.</p>"
     )
-    return f'<div class="card" id="outages"><h3>When subscribers were down</h3>{table}{about if rows else ""}</div>'
+    table = _html(rows, columns, none="No subscriber was down.")
+    return _card("When subscribers were down", table + (about if rows else ""), "outages")
 
 
 def _subscribers(results: Results) -> str:
-    sickest, slowest = results.rows["sickest"], results.rows["slowest"]
-    if not slowest:
+    if not results.rows["slowest"]:
         return '<p class="none">No attempt was made.</p>'
-    measured: dict[str, Callable[[Row], str]] = {
-        "#attempts": lambda row: f"{row['attempts']:,}",
-        "#failed": lambda row: f"{row['failed']:,}",
+    measured: Columns = {
+        **WHOSE,
+        **_numbers("attempts", "failed"),
         "#share": lambda row: _percent(row["failed"], row["attempts"]),
         "#first try": lambda row: _percent(row["first_won"], row["first_attempts"]),
-        **{f"#{name}": partial(_duration_of, each) for each, name in ATTEMPT_TIMES.items()},
+        **_times(ATTEMPT_TIMES),
     }
-    columns = {**WHOSE, **measured}
-    sick = _table(sickest, columns, total=len(sickest), none="No subscriber failed.")
-    slow = _table(slowest, columns, total=len(slowest), shown=12)
-    why = _table(
-        results.rows["failures_by_cause"],
-        {"cause": lambda row: as_html(row["cause"], 60), "#attempts": lambda row: f"{row['attempts']:,}"},
-        total=results.totals["failures_by_cause"],
-        shown=10,
-        none="None failed.",
-    )
-    tables = {"Sickest subscribers": sick, "Slowest subscribers": slow, "Why attempts failed": why}
-    return "".join(f'<div class="card"><h3>{title}</h3>{table}</div>' for title, table in tables.items())
+    causes: Columns = {"cause": lambda row: as_html(row["cause"], 60), **_numbers("attempts")}
+    tables = {
+        "Sickest subscribers": _table(results, "sickest", measured, none="No subscriber failed."),
+        "Slowest subscribers": _table(results, "slowest", measured, shown=12),
+        "Why attempts failed": _table(results, "failures_by_cause", causes, shown=10, none="None failed."),
+    }
+    return "".join(_card(title, table) for title, table in tables.items())
 
 
 def _anomalies(results: Results) -> str:
     if not results.arguments.anomalies:
         return '<p class="none">Nobody asked for them (<code>--anomalies yes</code>).</p>'
-    table = _table(
-        results.rows["anomalies"],
-        {
-            "what": lambda row: _plain(row["anomaly"]),
-            "when": lambda row: _span([row["started_at"], row["ended_at"]]),
-            **WHOSE,
-            "text:in numbers": lambda row: as_html(row["detail"], 400),
-        },
-        total=results.totals["anomalies"],
-        none="Nothing unusual, or too few days yet to tell.",
-    )
+    columns: Columns = {
+        "what": lambda row: _plain(row["anomaly"]),
+        "when": lambda row: _span(row["started_at"], row["ended_at"]),
+        **WHOSE,
+        "text:in numbers": lambda row: as_html(row["detail"], 400),
+    }
+    table = _table(results, "anomalies", columns, none="Nothing unusual, or too few days yet to tell.")
     claim = (
         '<p class="sub">What differs from a subscriber\'s own past. Of what it told of traffic unlike that of its '
         "tests, 58 to 87 % was right; no claim of the proof rests on it.</p>"
@@ -414,65 +366,46 @@ def _anomalies(results: Results) -> str:
 
 
 def _projects(results: Results) -> str:
-    rows = [row for row in results.rows["projects"] if row["project"]]
-    if not rows:
-        return '<p class="none">No project.</p>'
-    course: dict[str, Callable[[Row], str]] = {
-        "#messages": lambda row: f"{row['messages']:,}",
-        "#deliveries": lambda row: f"{row['deliveries']:,}",
+    course: Columns = {
+        **_numbers("messages", "deliveries"),
         "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
         "#first try": lambda row: _percent(row["first_won"], row["tried"]),
         "#retries each": lambda row: f"{row['retries'] / max(1, row['tried']):.2f}",
         "#given up": lambda row: f"{_given_up(row):,}",
         "#waiting": lambda row: f"{row['open']:,}",
-        "#p50": lambda row: as_duration(row["delivery_p50_ms"]),
-        "#p95": lambda row: as_duration(row["delivery_p95_ms"]),
+        **_times({"delivery_p50_ms": "p50", "delivery_p95_ms": "p95"}),
     }
-    table = _table(rows, {"project": _project, **course}, total=results.totals["projects"])
-    queues = {"project": _project, "queue": _queue, **course}
-    of_queues = _table(results.rows["queues"], queues, total=results.totals["queues"])
-    return f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{of_queues}</div>'
+    projects = _table(results, "projects", {"project": _project, **course}, none="No project.")
+    queues = _table(results, "queues", {"project": _project, "queue": _queue, **course}, none="No queue.")
+    return _card("Projects", projects) + _card("Queues", queues)
 
 
 def _input(results: Results) -> str:
     rows = [
-        {"day": each.day, "objects": each.objects, "size": each.bytes, "used": each.used, "rejected": each.rejected}
+        {"day": each.day, "objects": each.objects, "size": each.bytes, "records": each.used, "rejected": each.rejected}
         for each in results.intakes
     ]
-    table = _table(
-        rows,
-        {
-            "day": lambda row: _day(row["day"]),
-            "#objects": lambda row: f"{row['objects']:,}",
-            "#MB": lambda row: f"{row['size'] / 1_048_576:,.1f}",
-            "#records": lambda row: f"{row['used']:,}",
-            "#rejected": lambda row: f"{row['rejected']:,}",
-        },
-        total=len(rows),
-        shown=40,
-        none="No raw records on these days; the report stands on what was compacted before.",
-    )
-    aside = results.verdict["stream_records_quarantined"]
-    return (
-        f'<div class="card">{table}<p class="sub">Stream records set aside by the records function: '
-        f"{aside:,}.</p></div>"
-    )
+    columns: Columns = {
+        "day": lambda row: _day(row["day"]),
+        **_numbers("objects"),
+        "#MB": lambda row: f"{row['size'] / 1_048_576:,.1f}",
+        **_numbers("records", "rejected"),
+    }
+    none = "No raw records on these days; the report stands on what was compacted before."
+    aside = f"Stream records set aside by the records function: {results.verdict['stream_records_quarantined']:,}."
+    return f'<div class="card">{_html(rows, columns, shown=40, none=none)}<p class="sub">{aside}</p></div>'
 
 
-def _table(
-    rows: Sequence[Row],
-    columns: Mapping[str, Callable[[Row], str]],
-    *,
-    total: int,
-    shown: int = _SHOWN,
-    none: str = "None.",
-) -> str:
-    """An HTML table; a column whose name starts with # is set right,
-    one that starts with ``text:`` has room for sentences.
+def _table(results: Results, name: str, columns: Columns, *, shown: int = _SHOWN, none: str = "None.") -> str:
+    """A table of the report, as :func:`_html` makes it."""
+    return _html(results.rows[name], columns, total=results.totals[name], shown=shown, none=none)
+
+
+def _html(rows: Sequence[Row], columns: Columns, *, total: int = 0, shown: int = _SHOWN, none: str) -> str:
+    """Rows as an HTML table.
 
     Args:
-        columns: What each column makes of a row.
-        total: How many rows there are in all.
+        total: How many there are in all, if not all are at hand.
         shown: How many are shown.
         none: What is said when there are none.
     """
@@ -488,8 +421,41 @@ def _table(
         f"<tr>{''.join(f'<td {_cell(name)}>{cell(row)}</td>' for name, cell in columns.items())}</tr>"
         for row in rows[:shown]
     )
-    more = f'<p class="sub">{total - shown:,} more in the folder.</p>' if total > shown else ""
+    left = max(total, len(rows)) - shown
+    more = f'<p class="sub">{left:,} more in the folder.</p>' if left > 0 else ""
     return f'<div class="scroll" tabindex="0"><table><tr>{head}</tr>{body}</table></div>{more}'
+
+
+def _numbers(*names: str, zero: str = "0") -> Columns:
+    """Columns of whole numbers, called as in the table.
+
+    Args:
+        zero: How a zero is shown.
+    """
+    return {f"#{name.replace('_', ' ')}": partial(_number, name, zero) for name in names}
+
+
+def _number(name: str, zero: str, row: Row) -> str:
+    return f"{row[name]:,}" if row[name] else zero
+
+
+def _times(names: Mapping[str, str]) -> Columns:
+    """Columns of durations, with what they are called."""
+    return {f"#{called}": partial(_duration, name) for name, called in names.items()}
+
+
+def _duration(name: str, row: Row) -> str:
+    return as_duration(row[name])
+
+
+def _card(title: str, content: str, place: str = "") -> str:
+    """A part of a section with a title of its own.
+
+    Args:
+        place: What links lead to it by.
+    """
+    named = f' id="{place}"' if place else ""
+    return f'<div class="card"{named}><h3>{title}</h3>{content}</div>'
 
 
 def _cell(name: str) -> str:
@@ -508,12 +474,12 @@ def _tile(label: str, number: str, detail: str, link: str = "") -> str:
     )
 
 
-def _change(day: Row, before: Row | None, value: Callable[[Row], int]) -> str:
+def _change(day: Row, before: Row | None, name: str) -> str:
     if before is None:
         return ""
-    if not value(before):
-        return "none on the day before" if value(day) else ""
-    return f"{value(day) / value(before) - 1:+.1%} on the day before"
+    if not before[name]:
+        return "none on the day before" if day[name] else ""
+    return f"{day[name] / before[name] - 1:+.1%} on the day before"
 
 
 def _won(row: Row) -> int:
@@ -531,10 +497,6 @@ def _s(number: int) -> str:
 
 def _plain(word: str) -> str:
     return escape(word.replace("_", " "))
-
-
-def _duration_of(name: str, row: Row) -> str:
-    return as_duration(row[name])
 
 
 def _percent(part: float, whole: float) -> str:
@@ -555,15 +517,12 @@ def _time(moment: datetime) -> str:
     return f"{moment:%d %b %H:%M}"
 
 
-def _span(hours: Sequence[datetime]) -> str:
-    """The first and last of some hours, kept on one line."""
-    first, last = hours[0], hours[-1]
-    text = (
-        _time(first)
-        if first == last
-        else f"{_time(first)} – {f'{last:%H:%M}' if first.date() == last.date() else _time(last)}"
-    )
-    return f'<span class="when">{text}</span>'
+def _span(first: datetime | None, last: datetime | None) -> str:
+    """From one hour to another one, kept on one line."""
+    if first is None or last is None:
+        return ""
+    until = "" if first == last else f" – {f'{last:%H:%M}' if first.date() == last.date() else _time(last)}"
+    return f'<span class="when">{_time(first)}{until}</span>'
 
 
 def _day(day: date) -> str:
