@@ -17,17 +17,18 @@ from itertools import islice
 from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pushhub.engine.model.record import PULSE
 
 from ..run.arguments import midnight
 from ..storage.files import remove, write_text
-from ..storage.layout import Layout, small_table
+from ..storage.layout import small_table
 from ..storage.schema import struct
 from .findings import FINDING, NAMED, finding_of, found
 from .holdings import entries
+from .inputs import Inputs
 
 SEGMENTS: Final = 8
 """Parts of a table that are read side by side."""
@@ -57,22 +58,21 @@ class Comparison:
     pulses: Mapping[str, set[datetime]] | None
 
 
-def read_tables(
-    spark: SparkSession, client: Any, tables: Mapping[str, str], *, layout: Layout, since: datetime, until: datetime
-) -> tuple[DataFrame, Mapping[str, set[datetime]]]:
+def read_tables(inputs: Inputs) -> tuple[DataFrame, Mapping[str, set[datetime]]]:
     """:func:`entries` of all segments, read side by side: messages are kept below ``work/``, as they may be many; of
     pulses there are a few hundred a day, by table.
 
     Raises:
         ClientError: A table could not be read.
     """
-    folder = f"{layout.work}/ledger"
+    client, tables = inputs.client(), inputs.arguments.tables
+    within = {"since": midnight(inputs.since), "until": inputs.until}
+    folder = f"{inputs.layout.work}/ledger"
     remove(folder)
-
     pulses: dict[str, set[datetime]] = {name: set() for name in tables.values()}
 
     def read(segment: int) -> int:
-        held, files = held_in(entries(client, tables, since=since, until=until, segment=segment, segments=SEGMENTS)), 0
+        held, files = held_in(entries(client, tables, segment=segment, segments=SEGMENTS, **within)), 0
         while rows := list(islice(held, ROWS_PER_FILE)):
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             write_text(f"{folder}/{segment}-{files}.json", text, "application/x-ndjson")
@@ -88,41 +88,22 @@ def read_tables(
 
     with ThreadPoolExecutor(max_workers=SEGMENTS) as side_by_side:
         written = sum(side_by_side.map(read, range(SEGMENTS)))
+    spark = inputs.spark
     return (spark.read.schema(ENTRY).json(folder) if written else small_table(spark, [], ENTRY)), pulses
 
 
-def compared(
-    spark: SparkSession,
-    records: DataFrame,
-    client: Any,
-    tables: Mapping[str, str],
-    *,
-    layout: Layout,
-    date_from: date,
-    since: date,
-    until: datetime,
-) -> Comparison:
-    """Compare records with what the tables hold.
-
-    Args:
-        tables: See :func:`entries`.
-        layout: Where to keep what was read.
-        date_from: Messages accepted from this day on are looked for.
-        since: Those accepted from this day on are read.
-        until: And before this time, both.
-    """
+def compared(inputs: Inputs) -> Comparison:
+    """Compare the records with what the tables hold."""
     try:
-        held, pulses = read_tables(spark, client, tables, layout=layout, since=midnight(since), until=until)
+        held, pulses = read_tables(inputs)
     except (BotoCoreError, ClientError) as error:
         detail = f"the tables could not be read, so a message without any record would not be missed: {error}"
-        failed = small_table(spark, [finding_of("breach", "not_compared", detail)], FINDING)
+        failed = small_table(inputs.spark, [finding_of("breach", "not_compared", detail)], FINDING)
         return Comparison(findings=failed, held=None, pulses=None)
-    lately = held.where(F.col("accepted_ms") >= _epoch_ms(date_from))
-    return Comparison(findings=unrecorded_findings(lately, records, date_from), held=held, pulses=pulses)
-
-
-def _epoch_ms(day: date) -> int:
-    return round(midnight(day).timestamp() * 1000)
+    # What was accepted before is judged by what was carried over.
+    lately = held.where(F.col("accepted_ms") >= round(midnight(inputs.first).timestamp() * 1000))
+    findings = unrecorded_findings(lately, inputs.history(), inputs.first)
+    return Comparison(findings=findings, held=held, pulses=pulses)
 
 
 def unrecorded_findings(ledger: DataFrame, records: DataFrame, date_from: date) -> DataFrame:

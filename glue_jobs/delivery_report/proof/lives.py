@@ -22,9 +22,10 @@ from ..storage.days import days_with, forget_days, listed_days, named_files, rea
 from ..storage.layout import Layout
 from ..storage.provenance import fingerprint
 from ..storage.schema import CURATED, SETTLED
-from .carried import Carried, state_records
+from .carried import state_records
 from .conservation import NEVER_MS, due_ms, is_expired_early, is_ordered
 from .deliveries import DELIVERY, delivery_rows, is_repeated, is_suspicious
+from .inputs import Inputs
 from .sightings import is_open
 
 UNSETTLED: Final = "unsettled"
@@ -38,8 +39,7 @@ class Lives:
     Attributes:
         root: Their folder.
         before: Stands for all days before those that are read: the lives that were carried over are kept by it.
-        date_from: The report's first day.
-        date_to: Its last day; later ones may be there from other runs.
+        date_to: The report's last day; later ones may be there from other runs.
         counted: By day, how many lives are ``open`` (and pushed), and whether some are ``unsettled``, ``pulled`` (and
             open), ``suspicious``, ``repeated``, or some records ``ordered`` or ``expired_early``; of those carried
             over, when the first is ``due`` (:func:`.conservation.due_ms`).
@@ -47,7 +47,6 @@ class Lives:
 
     root: str
     before: date
-    date_from: date
     date_to: date
     counted: Mapping[date, Mapping[str, int]]
 
@@ -78,27 +77,12 @@ class Lives:
         return read_files(spark, self.root, DELIVERY, [file for day in days for file in self.files(day)])
 
 
-def rebuilt(
-    spark: SparkSession,
-    layout: Layout,
-    carried: Carried,
-    *,
-    date_from: date,
-    date_to: date,
-    last: date,
-) -> Lives:
-    """Rebuild the lives of the days of which other records are there than when they were made.
-
-    Args:
-        carried: What the run starts from.
-        date_from: The report's first day.
-        date_to: Its last day.
-        last: The last day that has records.
-    """
-    root, first = f"{layout.work}/lives", carried.first(date_from)
-    before = first - timedelta(days=1)
+def rebuilt(inputs: Inputs) -> Lives:
+    """Rebuild the lives of the days of which other records are there than when they were made."""
+    spark, layout, carried, first = inputs.spark, inputs.layout, inputs.start, inputs.first
+    root, before = f"{layout.work}/lives", first - timedelta(days=1)
     sources = _sources(layout, first, before)
-    days = [first + timedelta(days=n) for n in range((max(last, date_to) - first).days + 1)]
+    days = [first + timedelta(days=n) for n in range((inputs.last - first).days + 1)]
     digests = {day: fingerprint(files=sources[day]) for day in days}
     # A state knows of what was accepted before the days that are read, or of nothing.
     state = carried.state if carried.since < first else None
@@ -115,7 +99,7 @@ def rebuilt(
         if state and before in stale:
             records = records.unionByName(state_records(spark, layout, state))
         accepted = F.greatest(F.to_date("accepted_at"), F.lit(before))
-        of_stale = (F.col("accepted_at") >= F.lit(midnight(min(carried.since, first)))) & accepted.isin(*stale)
+        of_stale = (F.col("accepted_at") >= F.lit(midnight(inputs.since))) & accepted.isin(*stale)
         records = records.where(of_stale).observe(
             read, *days_with({"ordered": is_ordered(), "expired_early": is_expired_early()}, accepted)
         )
@@ -139,7 +123,7 @@ def rebuilt(
 
     counted = renew_days(make, root, digests, counting=[read, seen])
     forget_days(root, before, files=True)
-    return Lives(root=root, before=before, date_from=date_from, date_to=date_to, counted=counted)
+    return Lives(root=root, before=before, date_to=inputs.arguments.date_to, counted=counted)
 
 
 def _sources(layout: Layout, first: date, before: date) -> Mapping[date, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import reduce
 from typing import Any
@@ -12,8 +12,8 @@ from uuid import uuid4
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from ..records.compaction import DayIntake, compact, read_records, replace_without_duplicates
-from ..records.duplicates import duplicated_objects, duplicated_records, without_duplicates
+from ..records.compaction import DayIntake, compact
+from ..records.duplicates import without_copies
 from ..records.links import missing_objects
 from ..records.manifest import read_manifest
 from ..run.arguments import Arguments, BadInput, midnight
@@ -29,10 +29,10 @@ from ..storage.days import (
     replace_days,
 )
 from ..storage.files import listed
-from ..storage.layout import Layout, kept, small_table
+from ..storage.layout import Layout, small_table
 from ..storage.provenance import fingerprint
 from ..storage.schema import CURATED
-from .carried import Carried, advance, carried_to, is_settled_by_hand, settled_by_hand, state_records
+from .carried import advance, carried_to, is_settled_by_hand, settled_by_hand
 from .conservation import (
     NEVER_MS,
     changes_ms,
@@ -50,11 +50,12 @@ from .conservation import (
 )
 from .deliveries import KEPT_DELIVERY, repeated, suspicious
 from .findings import FINDING
+from .inputs import Inputs
 from .ledger import Comparison, compared
 from .lives import UNSETTLED, Lives, rebuilt
 from .pulled_ends import lost_ends
 from .pulses import gaps, recorded_pulses
-from .sightings import Sightings, look_up
+from .sightings import look_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,29 +117,23 @@ def prove(
             f"no records under {arguments.input} from {arguments.date_from} to {arguments.date_to}: "
             f"looked for {arguments.input}/dt={arguments.date_from} and the days after it"
         )
-    # Judged up to the end of what was asked for, whether records came until then or not; later records that are there
-    # already may say more.
-    last = max([arguments.date_to, *kept_days])
-    as_of = min(arguments.now, midnight(last + timedelta(days=1)))
-    run = _Run(
+    inputs = Inputs(
         spark=spark,
         arguments=arguments,
         layout=layout,
-        steps=steps,
         client=client,
         start=start,
-        last=last,
-        as_of=as_of,
+        last=max([arguments.date_to, *kept_days]),
     )
     with steps("Rebuilding deliveries"):
-        lives = run.lives()
+        lives = rebuilt(inputs)
         if repeated_days := lives.those("repeated", list(lives.counted)):
             rows = lives.read(spark, repeated_days)
-            intakes, changed = _without_duplicates(spark, read_records(spark, layout, first), rows, layout, intakes)
+            intakes, changed = without_copies(spark, layout, first, repeated(rows), intakes)
             if changed:
-                lives = run.lives()
-    tables = run.in_tables(lives)
-    sighted = tables.sighted
+                lives = rebuilt(inputs)
+    tables = _in_tables(inputs, lives, steps)
+    as_of, sighted = inputs.as_of, tables.sighted
     with steps("Keeping deliveries by day"):
         # Before they are carried over: a run that is killed in between makes these days again.
         standing = _Standing(as_of=as_of, grace=arguments.grace, settled=settled, by_hand=by_hand, sighted=sighted)
@@ -149,9 +144,9 @@ def prove(
         known = [
             *object_findings(intakes),
             *state_findings(start.lost, start.spoiled, lost_settled),
-            *run.unheard(intakes, tables.comparison),
+            *_unheard(inputs, intakes, tables.comparison),
         ]
-        findings = _night(run.found(known, lives, tables, late), settled, layout, arguments.date_to, erased)
+        findings = _night(_found(inputs, known, lives, tables, late), settled, layout, arguments.date_to, erased)
         set_aside = len(listed(f"{arguments.input}/quarantine"))
     with steps("Carrying open deliveries over"):
         of_delivery = (F.col("severity") == "breach") & F.col("delivery_id").isNotNull()
@@ -161,7 +156,7 @@ def prove(
             else None
         )
         advance(
-            run.history,
+            inputs.history,
             lambda until: lives.read(spark, [day for day in lives.judged if day <= until]),
             start,
             layout,
@@ -196,176 +191,84 @@ class _InTables:
     comparison: Comparison | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    """What a run is about.
+def _in_tables(inputs: Inputs, lives: Lives, steps: Steps) -> _InTables:
+    """Look open deliveries up, and compare what the tables hold; each only if there is something to compare."""
+    names, looked_up = inputs.arguments.tables, []
+    with steps("Looking up open deliveries"):
+        if lives.number("open") and "messages" in names:
+            looked_up.append(look_up(inputs, _judged(inputs, lives, "open"), lives.number("open")))
+    with steps("Comparing with the tables"):
+        comparison = compared(inputs) if names else None
+        if comparison and comparison.held is not None and "lines" in names and lives.number("pulled"):
+            looked_up.append(lost_ends(inputs, _judged(inputs, lives, "pulled"), comparison.held))
+    sighted = reduce(DataFrame.unionByName, (each.rows for each in looked_up)) if looked_up else None
+    findings = [each.findings for each in looked_up]
+    findings += [comparison.findings] if comparison else []
+    return _InTables(sighted=sighted, findings=findings, comparison=comparison)
 
-    Attributes:
-        start: What it starts from.
-        last: The last day that has records.
-        as_of: When deliveries are judged.
+
+def _judged(inputs: Inputs, lives: Lives, what: str) -> DataFrame:
+    """The lives of the days that have any of what was counted, as they stand by their records."""
+    some = lives.read(inputs.spark, lives.those(what, lives.judged))
+    return with_standing(some, inputs.as_of, inputs.arguments.grace)
+
+
+def _found(
+    inputs: Inputs, known: Sequence[Mapping[str, Any]], lives: Lives, tables: _InTables, late: DataFrame | None
+) -> DataFrame | None:
+    """Everything that is wrong; None if nothing can be.
+
+    Each kind is looked for only if there may be some.
+
+    Args:
+        known: Findings that are known already.
+        late: Deliveries with their standing, of which some are overdue.
     """
+    found = [small_table(inputs.spark, known, FINDING)] if known else []
+    for what, findings in (("ordered", order_findings), ("expired_early", expiry_findings)):
+        if lives.number(what):
+            found += _of_records(inputs, what, findings)
+    if late is not None:
+        found.append(overdue_findings(late))
+    if some := lives.those("suspicious", lives.judged):
+        found.append(delivery_findings(inputs.history(), suspicious(lives.read(inputs.spark, some))))
+    found += tables.findings
+    return reduce(DataFrame.unionByName, found) if found else None
 
-    spark: SparkSession
-    arguments: Arguments
-    layout: Layout
-    steps: Steps
-    client: Callable[[], Any]
-    start: Carried
-    last: date
-    as_of: datetime
 
-    @property
-    def first(self) -> date:
-        """The first day whose records are read."""
-        return self.start.first(self.arguments.date_from)
+def _of_records(inputs: Inputs, what: str, findings: Callable[[DataFrame], DataFrame]) -> list[DataFrame]:
+    """Findings that follow from the records alone: looked for again only if some of these have changed."""
+    spark, layout, night = inputs.spark, inputs.layout, inputs.arguments.date_to
+    root = f"{layout.work}/{what}"
+    days = [day for day in listed_days(layout.records) if day >= inputs.arguments.date_from]
+    files = [file for day in days for file in named_files(layout.records, day)]
 
-    @property
-    def since(self) -> date:
-        """Deliveries accepted from this day on are judged."""
-        return min(self.start.since, self.first)
+    def make(_: Sequence[date]) -> DataFrame:
+        return findings(read_files(spark, layout.records, CURATED, files)).withColumn("dt", F.lit(night))
 
-    def history(self) -> DataFrame:
-        """All records that are judged by: those of open deliveries, and of every day since."""
-        records, state = read_records(self.spark, self.layout, self.first), self.start.state
-        return records if state is None else records.unionByName(state_records(self.spark, self.layout, state))
+    renew_days(make, root, {night: fingerprint(files=files)})
+    forget_days(root, night, files=True)
+    named = named_files(root, night)
+    return [read_files(spark, root, FINDING, named).drop("dt")] if named else []
 
-    def lives(self) -> Lives:
-        """The deliveries accepted on the report's days, and those carried to them."""
-        return rebuilt(
-            self.spark,
-            self.layout,
-            self.start,
-            date_from=self.arguments.date_from,
-            date_to=self.arguments.date_to,
-            last=self.last,
-        )
 
-    @property
-    def until(self) -> datetime:
-        """Records of what happened on the report's days before this time should be there."""
-        return min(self.as_of, midnight(self.arguments.date_to + timedelta(days=1))) - self.arguments.grace
-
-    def in_tables(self, lives: Lives) -> _InTables:
-        """Look open deliveries up, and compare what the tables hold."""
-        with self.steps("Looking up open deliveries"):
-            seen = self._seen(lives)
-        with self.steps("Comparing with the tables"):
-            comparison = self._compared()
-            ends = self._ends(lives, comparison)
-        looked_up = [each for each in (seen, ends) if each]
-        sighted = reduce(DataFrame.unionByName, (each.rows for each in looked_up)) if looked_up else None
-        findings = [each.findings for each in looked_up]
-        findings += [comparison.findings] if comparison else []
-        return _InTables(sighted=sighted, findings=findings, comparison=comparison)
-
-    def _seen(self, lives: Lives) -> Sightings | None:
-        """How the messages table has what is open; None if there is nothing to look up."""
-        arguments = self.arguments
-        if not lives.number("open") or "messages" not in arguments.tables:
-            return None
-        return look_up(
-            self.spark,
-            self._judged(lives, "open"),
-            self.client(),
-            arguments.tables["messages"],
-            count=lives.number("open"),
-            layout=self.layout,
-            as_of=self.as_of,
-            now=arguments.now,
-            grace=arguments.grace,
-        )
-
-    def _compared(self) -> Comparison | None:
-        """What the tables hold; None if there are none to compare with."""
-        if not self.arguments.tables:
-            return None
-        return compared(
-            self.spark,
-            self.history(),
-            self.client(),
-            self.arguments.tables,
-            layout=self.layout,
-            date_from=self.first,
-            since=self.since,
-            until=self.until,
-        )
-
-    def _ends(self, lives: Lives, comparison: Comparison | None) -> Sightings | None:
-        """Which pulled messages have left their table without a record; None if there is nothing to compare."""
-        arguments = self.arguments
-        if comparison is None or comparison.held is None or "lines" not in arguments.tables:
-            return None
-        if not lives.number("pulled"):
-            return None
-        return lost_ends(
-            self.spark,
-            self._judged(lives, "pulled"),
-            comparison.held,
-            layout=self.layout,
-            since=midnight(self.since),
-            until=self.until,
-            as_of=self.as_of,
-            now=arguments.now,
-            grace=arguments.grace,
-        )
-
-    def _judged(self, lives: Lives, what: str) -> DataFrame:
-        """The lives of the days that have any of what was counted, as they stand by their records."""
-        some = lives.read(self.spark, lives.those(what, lives.judged))
-        return with_standing(some, self.as_of, self.arguments.grace)
-
-    def found(
-        self, known: Sequence[Mapping[str, Any]], lives: Lives, tables: _InTables, late: DataFrame | None
-    ) -> DataFrame | None:
-        """Everything that is wrong; None if nothing can be.
-
-        Each kind is looked for only if there may be some.
-
-        Args:
-            known: Findings that are known already.
-            late: Deliveries with their standing, of which some are overdue.
-        """
-        found = [small_table(self.spark, known, FINDING)] if known else []
-        for what, findings in (("ordered", order_findings), ("expired_early", expiry_findings)):
-            if lives.number(what):
-                found += self._of_records(what, findings)
-        if late is not None:
-            found.append(overdue_findings(late))
-        if some := lives.those("suspicious", lives.judged):
-            found.append(delivery_findings(self.history(), suspicious(lives.read(self.spark, some))))
-        found += tables.findings
-        return reduce(DataFrame.unionByName, found) if found else None
-
-    def _of_records(self, what: str, findings: Callable[[DataFrame], DataFrame]) -> list[DataFrame]:
-        """Findings that follow from the records alone: looked for again only if some of these have changed."""
-        root, night = f"{self.layout.work}/{what}", self.arguments.date_to
-        days = [day for day in listed_days(self.layout.records) if day >= self.arguments.date_from]
-        files = [file for day in days for file in named_files(self.layout.records, day)]
-
-        def make(_: Sequence[date]) -> DataFrame:
-            return findings(read_files(self.spark, self.layout.records, CURATED, files)).withColumn("dt", F.lit(night))
-
-        renew_days(make, root, {night: fingerprint(files=files)})
-        forget_days(root, night, files=True)
-        named = named_files(root, night)
-        return [read_files(self.spark, root, FINDING, named).drop("dt")] if named else []
-
-    def unheard(self, intakes: Sequence[DayIntake], comparison: Comparison | None) -> list[dict[str, Any]]:
-        """Streams without pulses, and objects that others name and that are not there."""
-        arguments, until = self.arguments, self.until
-        silent = gaps(
-            recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
-            comparison.pulses if comparison else None,
-            # Of nights that were missed, too: no other run judges these days.
-            since=midnight(self.first),
-            until=until,
-            now=arguments.now,
-            before=lambda: _pulsed_before(self.layout, self.first),
-        )
-        links = {each.day: each.links for each in intakes}
-        missing = missing_objects(arguments.input, links, until=until, kept_since=_kept_since(arguments))
-        return [*pulse_findings(silent), *link_findings(missing)]
+def _unheard(inputs: Inputs, intakes: Sequence[DayIntake], comparison: Comparison | None) -> list[dict[str, Any]]:
+    """Streams without pulses, and objects that others name and that are not there."""
+    arguments, until = inputs.arguments, inputs.until
+    silent = gaps(
+        recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
+        comparison.pulses if comparison else None,
+        # Of nights that were missed, too: no other run judges these days.
+        since=midnight(inputs.first),
+        until=until,
+        now=arguments.now,
+        before=lambda: _pulsed_before(inputs.layout, inputs.first),
+    )
+    links = {each.day: each.links for each in intakes}
+    # Older ones the bucket may have taken away.
+    kept_since = arguments.now - timedelta(days=arguments.keep_days - 1) if arguments.keep_days else None
+    missing = missing_objects(arguments.input, links, until=until, kept_since=kept_since)
+    return [*pulse_findings(silent), *link_findings(missing)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -475,38 +378,3 @@ def _pulsed_before(layout: Layout, first: date) -> Set[str]:
     manifests = (read_manifest(f"{layout.records}/dt={day}") for day in days if day < first)
     found = (recorded_pulses(id_ for ids in each.pulses.values() for id_ in ids) for each in manifests if each)
     return next((each.keys() for each in found if each), frozenset[str]())
-
-
-def _kept_since(arguments: Arguments) -> datetime | None:
-    """Hours from which the bucket has not taken objects away; None if it never does."""
-    if not arguments.keep_days:
-        return None
-    return arguments.now - timedelta(days=arguments.keep_days - 1)
-
-
-def _without_duplicates(
-    spark: SparkSession, records: DataFrame, rows: DataFrame, layout: Layout, intakes: Sequence[DayIntake]
-) -> tuple[list[DayIntake], bool]:
-    """Take records that are there twice out of the compacted days.
-
-    The intakes with the objects they were in, and whether any day changed.
-    """
-    duplicates = kept(duplicated_records(records, repeated(rows)), f"{layout.work}/duplicates")
-    objects: dict[date, list[dict[str, Any]]] = {}
-    for each in duplicated_objects(duplicates).collect():
-        objects.setdefault(each["dt"], []).append({"sources": list(each["sources"]), "records": each["records"]})
-    shared = {}
-    # Later days may be there from earlier runs; they are judged by, so they must not hold a record twice either.
-    for day, found in objects.items():
-        manifest = read_manifest(f"{layout.records}/dt={day}")
-        if manifest is not None:
-            once = _once(spark, layout, day, duplicates.where(F.col("dt") == F.lit(day)))
-            shared[day] = replace_without_duplicates(once, layout, day, manifest, found)
-    return [replace(each, duplicates=shared.get(each.day, each.duplicates)) for each in intakes], bool(shared)
-
-
-def _once(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> DataFrame:
-    """A kept day with each record once, in as many files as it has."""
-    files = named_files(layout.records, day)
-    stored = read_files(spark, layout.records, CURATED, files)
-    return without_duplicates(stored, duplicates).coalesce(max(1, len(files)))

@@ -6,17 +6,18 @@ when one night looked, and has no record by the next, is lost. So each night kee
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ..run.arguments import midnight
 from ..storage.days import forget_days, listed_days, named_files, read_files, replace_days
-from ..storage.layout import Layout
 from ..storage.schema import SETTLED, struct
 from .deliveries import IDENTITY
 from .findings import found
+from .inputs import Inputs
 from .sightings import Sight, Sightings
 
 GONE: Final = struct("string " + " ".join(IDENTITY), "timestamp hour gone_since")
@@ -27,34 +28,19 @@ KEPT: Final = timedelta(days=7)
 """For how long it is kept what a night found gone; only the newest is used."""
 
 
-def lost_ends(
-    spark: SparkSession,
-    judged: DataFrame,
-    ledger: DataFrame,
-    *,
-    layout: Layout,
-    since: datetime,
-    until: datetime,
-    as_of: datetime,
-    now: datetime,
-    grace: timedelta,
-) -> Sightings:
+def lost_ends(inputs: Inputs, judged: DataFrame, held: DataFrame) -> Sightings:
     """Compare the ends of pulled messages with the table.
 
     Args:
         judged: :func:`.conservation.with_standing` of deliveries.
-        ledger: What the tables hold, see :func:`.ledger.read_tables`.
-        layout: Where to keep what was found gone.
-        since: The ledger has what was accepted from then on.
-        until: And before then.
-        as_of: Records of events before this time should be there, but for the grace.
-        now: When the tables were read.
+        held: What the tables hold, see :class:`.ledger.Comparison`.
     """
+    spark, layout, now = inputs.spark, inputs.layout, inputs.arguments.now
     accepted = F.col("accepted_at")
-    within = (accepted >= F.lit(since)) & (accepted < F.lit(until))
+    within = (accepted >= F.lit(midnight(inputs.since))) & (accepted < F.lit(inputs.until))
     owed = F.col("pull") & (F.col("acceptances") > 0) & (F.col("owed") > 0)
     opened = judged.where(owed & ~F.col("state").isin(*SETTLED) & within)
-    there = ledger.select("queue_uid", F.col("id").alias("there"))
+    there = held.select("queue_uid", F.col("id").alias("there"))
     own = F.substring_index("delivery_id", ".", 1) == F.col("there")
     absent = opened.join(there, (opened["queue_uid"] == there["queue_uid"]) & own, "left_anti").select(
         *IDENTITY, "hour"
@@ -67,13 +53,13 @@ def lost_ends(
         "gone_since", F.coalesce("gone_since", F.lit(now).cast("timestamp"))
     )
     gone = gone.select(*GONE.fieldNames())
-    if as_of >= now:
+    if inputs.as_of >= now:
         # A report on the past knows less than the last night did.
         night = now.date()
         replace_days(gone.withColumn("dt", F.lit(night)).coalesce(1), layout.gone, [night])
         forget_days(layout.gone, night - KEPT)
         gone = read_files(spark, layout.gone, GONE, named_files(layout.gone, night)).drop("dt")
-    lost = gone.where(F.col("gone_since") <= F.lit(as_of - grace))
+    lost = gone.where(F.col("gone_since") <= F.lit(inputs.as_of - inputs.arguments.grace))
     rows = lost.select(*IDENTITY, F.lit(Sight.AHEAD.value).alias("sighted"))
     since_when = F.date_format("gone_since", "yyyy-MM-dd HH:mm:ss")
     detail = F.format_string(

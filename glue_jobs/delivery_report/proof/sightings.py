@@ -22,14 +22,15 @@ from itertools import islice
 from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..storage.files import remove, write_text
-from ..storage.layout import Layout, small_table
+from ..storage.layout import small_table
 from ..storage.schema import SETTLED, struct
 from .deliveries import IDENTITY
 from .findings import FINDING, finding_of, found
+from .inputs import Inputs
 
 AT_ONCE: Final = 40_000
 """Deliveries in memory at a time."""
@@ -205,26 +206,16 @@ def is_open() -> Column:
     return pushed & (F.col("acceptances") > 0) & (F.col("owed") > 0) & goes_on
 
 
-def look_up(
-    spark: SparkSession,
-    judged: DataFrame,
-    client: Any,
-    table: str,
-    *,
-    count: int,
-    layout: Layout,
-    as_of: datetime,
-    now: datetime,
-    grace: timedelta,
-) -> Sightings:
+def look_up(inputs: Inputs, judged: DataFrame, count: int) -> Sightings:
     """Look all open deliveries up.
 
     Args:
         judged: :func:`.conservation.with_standing` of deliveries.
         count: How many of them are open, about.
-        layout: Where to keep what was found.
     """
-    folder = f"{layout.work}/sightings"
+    spark, table, client = inputs.spark, inputs.arguments.tables["messages"], inputs.client()
+    times = {"as_of": inputs.as_of, "now": inputs.arguments.now}
+    folder = f"{inputs.layout.work}/sightings"
     remove(folder)
     rows = judged.where(is_open()).select(
         *IDENTITY,
@@ -247,7 +238,8 @@ def look_up(
         if error:
             unread += len(some)
             continue
-        lines = [line for each in some if (line := _line(each, items, as_of=as_of, now=now, grace=grace))]
+        sights = ((each, sight_of(each, items, grace=inputs.arguments.grace, **times)) for each in some)
+        lines = [line for each, sight in sights if (line := _line(each, sight, items))]
         if lines:
             write_text(f"{folder}/{files}.json", "\n".join(lines) + "\n", "application/x-ndjson")
             files += 1
@@ -270,9 +262,8 @@ def _read_all(client: Any, table: str, opened: Iterable[Open]) -> dict[Key, Item
     return read
 
 
-def _line(known: Open, items: Mapping[Key, Item], *, as_of: datetime, now: datetime, grace: timedelta) -> str | None:
+def _line(known: Open, sight: Sight, items: Mapping[Key, Item]) -> str | None:
     """What is kept of a sighting, as JSON; None if it says nothing new."""
-    sight = sight_of(known, items, as_of=as_of, now=now, grace=grace)
     if sight is Sight.GONE or (not known.due and sight is not Sight.AHEAD):
         return None
     detail = None

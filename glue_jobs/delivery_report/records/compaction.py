@@ -14,14 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from pushhub.engine.model.record import NO_RECORDS
 
-from ..storage.days import name_files, named_files, read_replaced, remove_others, rows_in, write_beside
+from ..storage.days import name_files, named_files, read_replaced, remove_others, write_beside
 from ..storage.driver import Driver
 from ..storage.files import as_json, listed, read_text, remove
 from ..storage.layout import Layout
@@ -120,7 +119,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         if found != parsed.records:
             raise OSError(f"{layout.records}: {parsed.records} records were written, {found} can be read")
         for each in read.values():
-            _replace_day(layout, each.day, parsed.files[each.day], each, erased=each.erased)
+            replace_day(layout, each.day, parsed.files[each.day], each, erased=each.erased)
         looked = [read.get(each.day, each) for each in looked]
     # What was read once and is gone is known by its day.
     known = {f"dt={each.day}/{_below_day(each.day, name)}" for each in looked for name in each.raw.keys() | each.gone}
@@ -142,35 +141,7 @@ def left_by_erasures(records: str, day: date) -> dict[str, int]:
     return {str(name): int(count) for name, count in json.loads(text).items()} if text else {}
 
 
-def replace_without_duplicates(
-    records: DataFrame, layout: Layout, day: date, manifest: Manifest, duplicates: Sequence[Mapping[str, Any]]
-) -> tuple[Mapping[str, Any], ...]:
-    """Replace a kept day by records that hold each once, and note in its manifest which objects shared some.
-
-    Args:
-        records: Of the day, without ``dt``.
-        manifest: As it was before.
-        duplicates: ``sources`` and ``records``.
-
-    Returns:
-        All that is noted of shared records.
-
-    Raises:
-        OSError: What was written of the day is not what can be read back.
-    """
-    counts = Observation(f"once {day}")
-    counting = records.observe(counts, F.count(F.lit(1)).alias("rows")).withColumn("dt", F.lit(day))
-    files = write_beside(counting, layout.records, [day])[day]
-    rows = counts.get["rows"]
-    found = rows_in(records.sparkSession, files)
-    if found != rows:
-        raise OSError(f"{layout.records}/dt={day}: {rows} records were written, {found} can be read")
-    shared = (*manifest.duplicates, *duplicates)
-    _replace_day(layout, day, files, replace(manifest, rows=rows, duplicates=shared))
-    return shared
-
-
-def _replace_day(layout: Layout, day: date, files: Sequence[str], manifest: Manifest, *, erased: bool = False) -> None:
+def replace_day(layout: Layout, day: date, files: Sequence[str], manifest: Manifest, *, erased: bool = False) -> None:
     """Make these files the day. The former ones stay for queries that are reading them, until the next run looks at
     the day, unless what they hold was erased.
     """
@@ -204,7 +175,7 @@ def _look_at(records: str, layout: Layout, day: date) -> DayIntake | None:
         # long as the day is asked for.
         remove(f"{layout.rejected}/dt={day}")
         intake = DayIntake(day=day, gone=gone or frozenset({UNLISTED}))
-        _replace_day(layout, day, [], intake)
+        replace_day(layout, day, [], intake)
         return intake
     return DayIntake(day=day, raw=raw, gone=gone, stale=True, spoiled=spoiled, foreign=foreign)
 
@@ -268,7 +239,6 @@ def _read(spark: SparkSession, records: str, layout: Layout, intake: DayIntake, 
     _logger.info("      %s: %d records of %d objects, %d rejected", day, found, intake.objects, rejected)
     return replace(
         intake,
-        rows=found,
         lines=found + rejected,
         rejected=rejected,
         accepted=tuple(sorted(accepted)),

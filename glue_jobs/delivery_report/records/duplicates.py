@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ..storage.days import named_files, read_files, written_beside
+from ..storage.layout import Layout, kept
 from ..storage.schema import CURATED
+from .compaction import DayIntake, read_records, replace_day
+from .manifest import read_manifest
 
 _CONTENT: Final = tuple(name for name in CURATED.fieldNames() if name != "source")
+
+
+def without_copies(
+    spark: SparkSession, layout: Layout, first: date, repeated: DataFrame, intakes: Sequence[DayIntake]
+) -> tuple[list[DayIntake], bool]:
+    """Take records that are there twice out of the kept days, and note in their manifests which objects shared some.
+
+    Args:
+        first: The first day that is judged by. Later days than the report's may be there from earlier runs; they must
+            not hold a record twice either.
+        repeated: See :func:`.deliveries.repeated`.
+
+    Returns:
+        The intakes with what is noted of them, and whether any day changed.
+    """
+    duplicates = kept(duplicated_records(read_records(spark, layout, first), repeated), f"{layout.work}/duplicates")
+    objects: dict[date, list[dict[str, Any]]] = {}
+    for each in duplicated_objects(duplicates).collect():
+        objects.setdefault(each["dt"], []).append({"sources": list(each["sources"]), "records": each["records"]})
+    shared: dict[date, tuple[Any, ...]] = {}
+    for day, found in objects.items():
+        manifest = read_manifest(f"{layout.records}/dt={day}")
+        if manifest is not None:
+            files = named_files(layout.records, day)
+            stored = read_files(spark, layout.records, CURATED, files)
+            once = without_duplicates(stored, duplicates.where(F.col("dt") == F.lit(day))).coalesce(max(1, len(files)))
+            new = written_beside(once.withColumn("dt", F.lit(day)), layout.records, [day])[day]
+            shared[day] = (*manifest.duplicates, *found)
+            replace_day(layout, day, new, replace(manifest, duplicates=shared[day]))
+    return [replace(each, duplicates=shared.get(each.day, each.duplicates)) for each in intakes], bool(shared)
 
 
 def duplicated_records(records: DataFrame, repeated: DataFrame) -> DataFrame:

@@ -26,7 +26,6 @@ class Manifest:
     """A kept day.
 
     Attributes:
-        rows: How many there are in its files.
         files: Its files, by their names in the day's folder.
         raw: The objects it was made from, by their keys below the day.
         gone: Objects that it was once made from and that are no longer there.
@@ -40,7 +39,6 @@ class Manifest:
             one that names it.
     """
 
-    rows: int = 0
     files: Mapping[str, Stored] = field(default_factory=dict)
     raw: Mapping[str, Stored] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
@@ -63,7 +61,6 @@ def read_manifest(folder: str) -> Manifest | None:
         if content["version"] != _VERSION:
             return None
         return Manifest(
-            rows=int(content["rows"]),
             files=from_json(content["files"]),
             raw=from_json(content["raw"]),
             gone=frozenset(map(str, content["gone"])),
@@ -84,7 +81,6 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
     incomplete = [{name: getattr(each, name) for name in each.__slots__} for each in manifest.incomplete]
     content = {
         "version": _VERSION,
-        "rows": manifest.rows,
         "files": as_json(manifest.files),
         "raw": as_json(manifest.raw),
         "gone": sorted(manifest.gone),

@@ -49,11 +49,7 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: C
     """
     wanted = sorted(days)
     _tidy(root, wanted)
-    written = Observation("days written")
-    new = write_beside(table.observe(written, F.count(F.lit(1)).alias("rows")), root, wanted)
-    found = rows_in(table.sparkSession, [file for of_day in new.values() for file in of_day])
-    if found != written.get["rows"]:
-        raise OSError(f"{root}: {written.get['rows']} rows were written, {found} can be read")
+    new = written_beside(table, root, wanted)
     for day in wanted:
         _put(root, day, new[day], erased)
 
@@ -181,6 +177,20 @@ def write_beside(table: DataFrame, root: str, days: Iterable[date]) -> dict[date
     # Not by dynamic partition overwrite, see docs/decisions/records.md.
     table.write.mode("append").partitionBy("dt").parquet(root)
     return {day: sorted(f"{_folder(root, day)}/{name}" for name in _files(root, day) - before[day]) for day in before}
+
+
+def written_beside(table: DataFrame, root: str, days: Iterable[date]) -> dict[date, list[str]]:
+    """Write rows as :func:`write_beside` does, and read back how many there are.
+
+    Raises:
+        OSError: Not as many as were written.
+    """
+    written = Observation("rows written")
+    files = write_beside(table.observe(written, F.count(F.lit(1)).alias("rows")), root, days)
+    found = rows_in(table.sparkSession, [file for of_day in files.values() for file in of_day])
+    if found != written.get["rows"]:
+        raise OSError(f"{root}: {written.get['rows']} rows were written, {found} can be read")
+    return files
 
 
 def name_files(root: str, day: date, files: Sequence[str]) -> None:
