@@ -16,7 +16,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 from uuid import uuid4
@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 
 from ..run.arguments import BadInput, midnight
 from ..storage.days import rows_in
-from ..storage.files import Stored, as_json, from_json, listed, read_text, remove, remove_file, write_text
+from ..storage.files import Stored, as_text, from_json, listed, read_text, remove, remove_file, write_text
 from ..storage.layout import Layout, small_table
 from ..storage.schema import CURATED, SETTLED, struct
 from .deliveries import IDENTITY
@@ -321,8 +321,7 @@ def _read(layout: Layout, day: date) -> State | None:
             lost=tuple(date.fromisoformat(each) for each in entry["lost"]),
             rows=int(entry["rows"]),
             files=from_json(entry["files"]),
-            # Written since rows may be taken out.
-            folder=str(entry.get("folder", day)),
+            folder=str(entry["folder"]),
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
@@ -331,14 +330,6 @@ def _read(layout: Layout, day: date) -> State | None:
 
 
 def _write(layout: Layout, state: State) -> None:
-    entry = {
-        "version": _VERSION,
-        "day": f"{state.day}",
-        "since": f"{state.since}",
-        "fingerprint": state.fingerprint,
-        "lost": [f"{each}" for each in state.lost],
-        "rows": state.rows,
-        "files": as_json(state.files),
-        "folder": state.folder,
-    }
-    write_text(f"{layout.open}/{state.day}.json", json.dumps(entry), "application/json")
+    entry = {each.name: getattr(state, each.name) for each in fields(State)}
+    text = json.dumps({"version": _VERSION, **entry}, default=as_text)
+    write_text(f"{layout.open}/{state.day}.json", text, "application/json")

@@ -22,7 +22,7 @@ from pushhub.engine.model.record import NO_RECORDS
 
 from ..storage.days import name_files, named_files, read_replaced, remove_others, write_beside
 from ..storage.driver import Driver
-from ..storage.files import as_json, listed, read_text, remove
+from ..storage.files import listed, read_text, remove
 from ..storage.layout import Layout
 from ..storage.schema import CORRUPT, CURATED, RAW
 from .intake import incomplete_objects, rejected_lines, rejection, usable
@@ -90,7 +90,7 @@ class DayIntake(Manifest):
     @property
     def digest(self) -> str:
         """Of the names, sizes and marks of the objects."""
-        return hashlib.sha256(repr(as_json(self.raw)).encode()).hexdigest()
+        return hashlib.sha256(repr(sorted(self.raw.items())).encode()).hexdigest()
 
 
 def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[date]) -> list[DayIntake]:

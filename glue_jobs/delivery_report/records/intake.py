@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -19,8 +18,7 @@ _OF_MESSAGES: Final = frozenset(REQUIRED) - {"schema_version", "record_id", "kin
 """Fields that every record has, but no pulse or link."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncompleteObject:
+class IncompleteObject(NamedTuple):
     """An object of which not every record could be used.
 
     Attributes:

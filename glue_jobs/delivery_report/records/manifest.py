@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any, Final
 
-from ..storage.files import Stored, as_json, from_json, listed, read_text, write_text
+from ..storage.files import Stored, as_text, from_json, listed, read_text, write_text
 from .intake import IncompleteObject
 
 _VERSION: Final = 1
@@ -67,32 +67,20 @@ def read_manifest(folder: str) -> Manifest | None:
             accepted=tuple(map(date.fromisoformat, content["accepted"])),
             lines=int(content["lines"]),
             rejected=int(content["rejected"]),
-            incomplete=tuple(IncompleteObject(**each) for each in content["incomplete"]),
+            incomplete=tuple(IncompleteObject(*each) for each in content["incomplete"]),
             duplicates=tuple(content["duplicates"]),
             pulses={str(source): tuple(map(str, ids)) for source, ids in content["pulses"].items()},
             links={str(name): str(by) for name, by in content["links"].items()},
         )
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
 def write_manifest(folder: str, manifest: Manifest) -> None:
     """Write a day's manifest."""
-    incomplete = [{name: getattr(each, name) for name in each.__slots__} for each in manifest.incomplete]
-    content = {
-        "version": _VERSION,
-        "files": as_json(manifest.files),
-        "raw": as_json(manifest.raw),
-        "gone": sorted(manifest.gone),
-        "accepted": [f"{each}" for each in manifest.accepted],
-        "lines": manifest.lines,
-        "rejected": manifest.rejected,
-        "incomplete": incomplete,
-        "duplicates": list(manifest.duplicates),
-        "pulses": {source: list(ids) for source, ids in manifest.pulses.items()},
-        "links": dict(manifest.links),
-    }
-    write_text(f"{folder}/{_NAME}", json.dumps(content, ensure_ascii=False, default=str), "application/json")
+    content = {each.name: getattr(manifest, each.name) for each in fields(Manifest)}
+    text = json.dumps({"version": _VERSION, **content}, ensure_ascii=False, default=as_text)
+    write_text(f"{folder}/{_NAME}", text, "application/json")
 
 
 def files_of(folder: str, files: Iterable[str]) -> dict[str, Stored]:

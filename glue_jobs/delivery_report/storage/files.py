@@ -6,11 +6,10 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -23,9 +22,8 @@ _ANOTHER_CAME_FIRST = (404, 409, 412)
 """How S3 answers if an object has gone, is being written, or is another one than a condition names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """One file as a listing shows it.
+class Stored(NamedTuple):
+    """One file as a listing shows it; in JSON a list of both.
 
     Attributes:
         size: Bytes.
@@ -212,25 +210,19 @@ def _digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def as_json(files: Mapping[str, Stored]) -> dict[str, list[object]]:
-    """Files as they stand in a manifest."""
-    return {name: [each.size, each.mark] for name, each in sorted(files.items())}
-
-
 def from_json(files: Mapping[str, Any]) -> dict[str, Stored]:
-    """Files from a manifest.
+    """Files as they were written in JSON.
 
     Raises:
-        ValueError: They are not what :func:`as_json` makes.
+        AttributeError, TypeError, ValueError: They are something else.
     """
-    try:
-        return {name: Stored(int(size), str(mark)) for name, (size, mark) in files.items()}
-    except (AttributeError, TypeError) as error:
-        raise ValueError(f"not a list of files: {files!r:.100}") from error
+    return {name: Stored(int(size), str(mark)) for name, (size, mark) in files.items()}
 
 
-def as_text(value: Any) -> str:
-    """What JSON has no form for; times in ISO 8601."""
+def as_text(value: Any) -> Any:
+    """What JSON has no form for: times in ISO 8601, sets as lists."""
+    if isinstance(value, Set):
+        return sorted(value)
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 

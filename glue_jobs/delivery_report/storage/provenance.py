@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib.resources import files as modules_of
 from typing import Any
 
-from .files import Stored, as_json, from_json, read_text, write_text
+from .files import Stored, from_json, read_text, write_text
 
 
 def fingerprint(*asked: object, files: Iterable[str] = ()) -> str:
@@ -39,13 +39,13 @@ def counted_of(place: str, digest: str, there: Mapping[str, Stored]) -> dict[str
         content = json.loads(read_text(place) or "{}")
         same = content["made_of"] == digest and from_json(content["files"]) == there
         return dict(content["counted"]) if same else None
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
 def write_provenance(place: str, digest: str, there: Mapping[str, Stored], **counted: Any) -> None:
     """Note what a table was made of, once it is whole."""
-    write_text(place, json.dumps({"made_of": digest, "files": as_json(there), "counted": counted}), "application/json")
+    write_text(place, json.dumps({"made_of": digest, "files": there, "counted": counted}), "application/json")
 
 
 @lru_cache(maxsize=1)
