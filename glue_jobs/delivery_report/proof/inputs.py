@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from ..records.compaction import read_records
 from ..run.arguments import Arguments, midnight
 from ..storage.layout import Layout
-from .carried import Carried, state_records
+from .carried import Carried, is_settled_by_hand, state_records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,7 @@ class Inputs:
     Attributes:
         client: Makes the DynamoDB client that tables are read with.
         start: What the run starts from.
+        by_hand: The deliveries that people have settled.
         last: The last day that has records, if it is later than what was asked for.
     """
 
@@ -30,6 +31,7 @@ class Inputs:
     layout: Layout
     client: Callable[[], Any]
     start: Carried
+    by_hand: Sequence[Mapping[str, str]]
     last: date
 
     @property
@@ -53,6 +55,11 @@ class Inputs:
     def until(self) -> datetime:
         """Records of what happened on the report's days before this time should be there."""
         return min(self.as_of, self.arguments.until) - self.arguments.grace
+
+    @property
+    def settled(self) -> Column:
+        """Whether a person has settled a delivery."""
+        return is_settled_by_hand(self.by_hand)
 
     def history(self) -> DataFrame:
         """All records that are judged by: those of open deliveries, and of every day since."""

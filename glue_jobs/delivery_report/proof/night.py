@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any
 from uuid import uuid4
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from ..records.compaction import DayIntake, compact
@@ -20,7 +20,6 @@ from ..run.arguments import Arguments, BadInput, midnight
 from ..run.progress import Steps
 from ..storage.days import (
     days_with,
-    empty_days,
     forget_days,
     listed_days,
     named_files,
@@ -32,7 +31,7 @@ from ..storage.files import listed
 from ..storage.layout import Layout, small_table
 from ..storage.provenance import fingerprint
 from ..storage.schema import CURATED
-from .carried import advance, carried_to, is_settled_by_hand, settled_by_hand
+from .carried import advance, carried_to, settled_by_hand
 from .conservation import (
     NEVER_MS,
     changes_ms,
@@ -105,7 +104,6 @@ def prove(
     """
     start = carried_to(layout, arguments.date_from)
     by_hand, lost_settled = settled_by_hand(layout)
-    settled = is_settled_by_hand(by_hand)
     first = start.first(arguments.date_from)
     with steps("Compacting raw records"):
         days = [first + timedelta(days=n) for n in range((arguments.date_to - first).days + 1)]
@@ -123,6 +121,7 @@ def prove(
         layout=layout,
         client=client,
         start=start,
+        by_hand=by_hand,
         last=max([arguments.date_to, *kept_days]),
     )
     with steps("Rebuilding deliveries"):
@@ -133,12 +132,11 @@ def prove(
             if changed:
                 lives = rebuilt(inputs)
     tables = _in_tables(inputs, lives, steps)
-    as_of, sighted = inputs.as_of, tables.sighted
     with steps("Keeping deliveries by day"):
         # Before they are carried over: a run that is killed in between makes these days again.
-        standing = _Standing(as_of=as_of, grace=arguments.grace, settled=settled, by_hand=by_hand, sighted=sighted)
-        overdue = _keep(spark, lives, standing, layout, days=days, erased=erased)
-        overdue += lives.carried_overdue(as_of, arguments.grace)
+        standing = _Standing(inputs, tables.sighted)
+        overdue = _keep(inputs, lives, standing, days=days, erased=erased)
+        overdue += lives.carried_overdue(inputs.as_of, arguments.grace)
         late = standing.of(lives.read(spark, overdue)) if overdue else None
     with steps("Proving conservation"):
         known = [
@@ -146,7 +144,7 @@ def prove(
             *state_findings(start.lost, start.spoiled, lost_settled),
             *_unheard(inputs, intakes, tables.comparison),
         ]
-        findings = _night(_found(inputs, known, lives, tables, late), settled, layout, arguments.date_to, erased)
+        findings = _night(inputs, _found(inputs, known, lives, tables, late), erased)
         set_aside = len(listed(f"{arguments.input}/quarantine"))
     with steps("Carrying open deliveries over"):
         of_delivery = (F.col("severity") == "breach") & F.col("delivery_id").isNotNull()
@@ -161,17 +159,17 @@ def prove(
             start,
             layout,
             date_from=arguments.date_from,
-            as_of=as_of,
+            as_of=inputs.as_of,
             raw={each.day: each.digest for each in intakes},
             named=named,
-            settled=settled,
+            settled=inputs.settled,
         )
     return Proof(
         findings=findings,
         intakes=[each for each in intakes if each.day >= arguments.date_from],
         missed=[day for day in days if day < arguments.date_from],
         erased=erased,
-        as_of=as_of,
+        as_of=inputs.as_of,
         set_aside=set_aside,
     )
 
@@ -271,36 +269,30 @@ def _unheard(inputs: Inputs, intakes: Sequence[DayIntake], comparison: Compariso
     return [*pulse_findings(silent), *link_findings(missing)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Standing:
     """What the standing of deliveries follows from besides their records.
 
     Attributes:
-        as_of: When they are judged.
-        grace: How late a record may be.
-        settled: Whether a person has settled a delivery.
-        by_hand: What people have settled.
         sighted: How the tables have some; None if nothing was looked up.
     """
 
-    as_of: datetime
-    grace: timedelta
-    settled: Column
-    by_hand: Sequence[Mapping[str, str]]
+    inputs: Inputs
     sighted: DataFrame | None
 
     def of(self, lives: DataFrame) -> DataFrame:
         """Lives with their standing."""
-        return with_standing(lives, self.as_of, self.grace, self.settled, self.sighted)
+        inputs = self.inputs
+        return with_standing(lives, inputs.as_of, inputs.arguments.grace, inputs.settled, self.sighted)
 
     def follows_from(self) -> list[object]:
         """What is noted of it: what waits in a table may have changed with the table."""
-        return [self.grace, self.by_hand, *([] if self.sighted is None else [uuid4()])]
+        return [self.inputs.arguments.grace, self.inputs.by_hand, *([] if self.sighted is None else [uuid4()])]
 
     @property
     def as_of_us(self) -> int:
         """Epoch microseconds."""
-        return round(self.as_of.timestamp() * 1_000_000)
+        return round(self.inputs.as_of.timestamp() * 1_000_000)
 
     def holds(self, counted: Mapping[str, int]) -> bool:
         """Whether deliveries that stood so at another time stand so still, if nothing else has changed."""
@@ -309,13 +301,7 @@ class _Standing:
 
 
 def _keep(
-    spark: SparkSession,
-    lives: Lives,
-    standing: _Standing,
-    layout: Layout,
-    *,
-    days: Sequence[date],
-    erased: Sequence[date],
+    inputs: Inputs, lives: Lives, standing: _Standing, *, days: Sequence[date], erased: Sequence[date]
 ) -> list[date]:
     """Replace the days of the deliveries that Athena sees, those of missed nights too: the days with overdue ones.
 
@@ -328,8 +314,8 @@ def _keep(
     late = Observation("deliveries")
 
     def make(stale: list[date]) -> DataFrame:
-        rows = standing.of(lives.read(spark, stale))
-        next_change = changes_ms(standing.as_of, standing.grace)
+        rows = standing.of(lives.read(inputs.spark, stale))
+        next_change = changes_ms(inputs.as_of, inputs.arguments.grace)
         changes = [
             F.coalesce(F.min(F.when(F.col("dt") == F.lit(day), next_change)), F.lit(NEVER_MS)).alias(f"changes {day}")
             for day in stale
@@ -339,7 +325,7 @@ def _keep(
 
     counted = renew_days(
         make,
-        layout.deliveries,
+        inputs.layout.deliveries,
         digests,
         erased=erased,
         counting=[late],
@@ -349,27 +335,20 @@ def _keep(
     return [day for day in days if counted[day]["overdue"]]
 
 
-def _night(
-    found: DataFrame | None,
-    settled: Column,
-    layout: Layout,
-    night: date,
-    erased: Sequence[date],
-) -> DataFrame | None:
-    """Keep the findings of a night; None if there are none.
+def _night(inputs: Inputs, found: DataFrame | None, erased: Sequence[date]) -> DataFrame | None:
+    """Keep the findings of a night, under its last day; None if there are none.
 
     Args:
         found: None if nothing can be wrong.
-        night: The day they are kept under.
     """
-    if found is None:
-        empty_days(layout.findings, [night], erased=erased)
-        return None
-    # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
-    gathered = without_settled(found, settled).repartition(1).withColumn("dt", F.lit(night))
-    replace_days(gathered, layout.findings, [night], erased=erased)
-    files = named_files(layout.findings, night)
-    return read_files(found.sparkSession, layout.findings, FINDING, files).drop("dt") if files else None
+    root, night = inputs.layout.findings, inputs.arguments.date_to
+    gathered = None
+    if found is not None:
+        # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
+        gathered = without_settled(found, inputs.settled).repartition(1).withColumn("dt", F.lit(night))
+    replace_days(gathered, root, [night], erased=erased)
+    files = named_files(root, night)
+    return read_files(inputs.spark, root, FINDING, files).drop("dt") if files else None
 
 
 def _pulsed_before(layout: Layout, first: date) -> Set[str]:

@@ -8,6 +8,7 @@ sees what was there before or what came after, and a run that is killed leaves w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from types import MappingProxyType
@@ -19,9 +20,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StructField, StructType
 
 from .driver import Driver
-from .files import Stored, listed, read_text, remove, remove_file, write_text
+from .files import Stored, from_json, listed, read_text, remove, remove_file, write_text
 from .layout import small_table
-from .provenance import counted_of, fingerprint, write_provenance
+from .provenance import fingerprint
 
 _LIST: Final = "files.txt"
 
@@ -34,13 +35,13 @@ days, so a day that has left them is tidied by the nights that follow.
 """
 
 
-def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: Collection[date] = ()) -> None:
+def replace_days(table: DataFrame | None, root: str, days: Iterable[date], *, erased: Collection[date] = ()) -> None:
     """Replace days of a table, each whole and in one step; other days are left alone.
 
     The files that were the day stay until it is replaced again, for queries that are reading them.
 
     Args:
-        table: Rows of these days, with their ``dt``.
+        table: Rows of these days, with their ``dt``; None if there are none, which costs no work of Spark.
         days: Which days; one without rows is gone afterwards.
         erased: Those whose former files hold what was erased since: these go at once.
 
@@ -49,9 +50,9 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: C
     """
     wanted = sorted(days)
     _tidy(root, wanted)
-    new = written_beside(table, root, wanted)
+    new = written_beside(table, root, wanted) if table is not None else {}
     for day in wanted:
-        _put(root, day, new[day], erased)
+        _put(root, day, new.get(day, []), erased)
 
 
 def rows_in(spark: SparkSession, files: Iterable[str]) -> int:
@@ -108,7 +109,8 @@ def renew_days(
                 else:
                     for one in stale:
                         new[one][what] = int(f"{one}" in found)
-    _write_provenance(root, days, new)
+    for day, of_day in new.items():
+        _note(root, day, days[day], of_day)
     return {day: new[day] if of_day is None else of_day for day, of_day in counted.items()}
 
 
@@ -152,16 +154,8 @@ def count_days(
                 file = f"{_folder(root, day)}/part-{uuid4()}.parquet"
                 new = [file] if driver.put(query("source"), file) else []
                 _put(root, day, new, erased)
-                _write_provenance(root, digests, {day: {}})
+                _note(root, day, digests[day], {})
         driver.forget("source")
-
-
-def empty_days(root: str, days: Iterable[date], *, erased: Collection[date] = ()) -> None:
-    """What :func:`replace_days` does when there are no rows, without Spark."""
-    wanted = sorted(days)
-    _tidy(root, wanted)
-    for day in wanted:
-        _put(root, day, [], erased)
 
 
 def write_beside(table: DataFrame, root: str, days: Iterable[date]) -> dict[date, list[str]]:
@@ -297,16 +291,27 @@ def _counted(root: str, days: Mapping[date, str], erased: Collection[date]) -> d
     """What was counted of each day, in order; None for one that follows from something else than when it was made."""
     found = {}
     for day, digest in sorted(days.items()):
-        found[day] = None if day in erased else counted_of(_note_of(root, day), digest, _there(root, day))
+        found[day] = None if day in erased else _made_of(root, day, digest)
         if found[day] is not None:
             # What it was before stayed for queries of the last night.
             remove_others(root, day, named_files(root, day))
     return found
 
 
-def _write_provenance(root: str, days: Mapping[date, str], counted: Mapping[date, Mapping[str, int]]) -> None:
-    for day, of_day in counted.items():
-        write_provenance(_note_of(root, day), days[day], _there(root, day), **of_day)
+def _made_of(root: str, day: date, digest: str) -> dict[str, int] | None:
+    """What was counted when a day was made of just this; None if it was not, or if its files have changed since."""
+    try:
+        content = json.loads(read_text(_note_of(root, day)) or "{}")
+        same = content["made_of"] == digest and from_json(content["files"]) == _there(root, day)
+        return dict(content["counted"]) if same else None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _note(root: str, day: date, digest: str, counted: Mapping[str, int]) -> None:
+    """Note what a day was made of, once it is whole."""
+    note = {"made_of": digest, "files": _there(root, day), "counted": counted}
+    write_text(_note_of(root, day), json.dumps(note), "application/json")
 
 
 def _there(root: str, day: date) -> dict[str, Stored]:

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib.resources import files as modules_of
-from typing import Any
-
-from .files import Stored, from_json, read_text, write_text
 
 
 def fingerprint(*asked: object, files: Iterable[str] = ()) -> str:
@@ -25,27 +22,6 @@ def fingerprint(*asked: object, files: Iterable[str] = ()) -> str:
     """
     names = sorted(each.rpartition("/")[2] for each in files)
     return _digest(json.dumps([_code(), [str(each) for each in asked], names]).encode())
-
-
-def counted_of(place: str, digest: str, there: Mapping[str, Stored]) -> dict[str, Any] | None:
-    """What was counted when a table was made of just this; None if it was not, or if its files have changed since.
-
-    Args:
-        place: Where that is noted.
-        digest: See :func:`fingerprint`.
-        there: The table's files as they are.
-    """
-    try:
-        content = json.loads(read_text(place) or "{}")
-        same = content["made_of"] == digest and from_json(content["files"]) == there
-        return dict(content["counted"]) if same else None
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-
-
-def write_provenance(place: str, digest: str, there: Mapping[str, Stored], **counted: Any) -> None:
-    """Note what a table was made of, once it is whole."""
-    write_text(place, json.dumps({"made_of": digest, "files": there, "counted": counted}), "application/json")
 
 
 @lru_cache(maxsize=1)
