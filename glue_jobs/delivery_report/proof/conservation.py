@@ -106,16 +106,6 @@ def _looked_at() -> Column:
     return F.when(F.col("state") == "reserved", F.col("due_at")).otherwise(F.least("due_at", "expires_at"))
 
 
-def due_ms() -> Column:
-    """Epoch milliseconds of the time that is one grace period before a delivery becomes overdue, whatever the tables
-    say; null if it never does.
-    """
-    owing = (F.col("acceptances") > 0) & (F.col("owed") > 0) & ~F.col("state").isin(*SETTLED)
-    swept = F.unix_millis("expires_at") + round(SWEEP.total_seconds() * 1000)
-    pushed = F.when(F.col("state") != "held", F.coalesce(F.unix_millis(_looked_at()), F.lit(0)))
-    return F.when(owing, F.when(F.col("pull") | F.col("notification"), swept).otherwise(pushed))
-
-
 def changes_ms(now: datetime, grace: timedelta) -> Column:
     """Epoch milliseconds of the next time at which :func:`with_standing` may say something else of a delivery, if
     neither records nor tables change; null if it never does.

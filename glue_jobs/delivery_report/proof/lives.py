@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -23,7 +23,7 @@ from ..storage.layout import Layout
 from ..storage.provenance import fingerprint
 from ..storage.schema import CURATED, SETTLED
 from .carried import state_records
-from .conservation import NEVER_MS, due_ms, is_expired_early, is_ordered
+from .conservation import is_expired_early, is_ordered
 from .deliveries import DELIVERY, delivery_rows, is_repeated, is_suspicious
 from .inputs import Inputs
 from .sightings import is_open
@@ -41,8 +41,7 @@ class Lives:
         before: Stands for all days before those that are read: the lives that were carried over are kept by it.
         date_to: The report's last day; later ones may be there from other runs.
         counted: By day, how many lives are ``open`` (and pushed), and whether some are ``unsettled``, ``pulled`` (and
-            open), ``suspicious``, ``repeated``, or some records ``ordered`` or ``expired_early``; of those carried
-            over, when the first is ``due`` (:func:`.conservation.due_ms`).
+            open), ``suspicious``, ``repeated``, or some records ``ordered`` or ``expired_early``.
     """
 
     root: str
@@ -62,11 +61,6 @@ class Lives:
     def number(self, what: str) -> int:
         """How many of what was counted are judged."""
         return sum(self.counted[day][what] for day in self.judged)
-
-    def carried_overdue(self, at: datetime, grace: timedelta) -> list[date]:
-        """The days of lives that were carried over and are overdue: :attr:`before`, if there are such."""
-        due = self.counted.get(self.before, {}).get("due", NEVER_MS)
-        return [self.before] if due < (at - grace).timestamp() * 1000 else []
 
     def files(self, day: date) -> list[str]:
         """The files of a day."""
@@ -115,9 +109,6 @@ def rebuilt(inputs: Inputs) -> Lives:
         how_many = [
             F.count(F.when(F.col("is_open") & (F.col("dt") == F.lit(day)), 1)).alias(f"open {day}") for day in stale
         ]
-        if before in stale:
-            due = F.min(F.when(F.col("dt") == F.lit(before), due_ms()))
-            how_many.append(F.coalesce(due, F.lit(NEVER_MS)).alias(f"due {before}"))
         lives = rows.observe(seen, *days_with(found, F.col("dt")), *how_many)
         return lives.select(*DELIVERY.fieldNames(), "dt")
 

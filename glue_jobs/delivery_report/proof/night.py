@@ -136,7 +136,7 @@ def prove(
         # Before they are carried over: a run that is killed in between makes these days again.
         standing = _Standing(inputs, tables.sighted)
         overdue = _keep(inputs, lives, standing, days=days, erased=erased)
-        overdue += lives.carried_overdue(inputs.as_of, arguments.grace)
+        overdue += lives.those(UNSETTLED, [day for day in lives.judged if day == lives.before])
         late = standing.of(lives.read(spark, overdue)) if overdue else None
     with steps("Proving conservation"):
         known = [
