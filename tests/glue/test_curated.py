@@ -86,7 +86,7 @@ def test_an_unchanged_day_is_taken_as_it_is(spark: SparkSession, tmp_path: Path)
     again = report(spark, tmp_path)
     # Then nothing was written again, and everything is reported again
     assert {file: file.stat().st_mtime_ns for file in kept_files(tmp_path)} == written
-    assert [each.unchanged for each in again.intakes] == [True, True]
+    assert [each.stale for each in again.intakes] == [False, False]
     assert again.named == before.named
     assert [(each.day, each.lines, each.used, each.objects) for each in again.intakes] == [
         (each.day, each.lines, each.used, each.objects) for each in before.intakes
@@ -96,7 +96,7 @@ def test_an_unchanged_day_is_taken_as_it_is(spark: SparkSession, tmp_path: Path)
     more = Lives(posted=900)
     more.attempt(more.post(NOON + 5_000)[0])
     more.write(tmp_path / "records")
-    assert [each.unchanged for each in report(spark, tmp_path).intakes] == [True, False]
+    assert [each.stale for each in report(spark, tmp_path).intakes] == [False, True]
 
 
 def truncated(file: Path) -> None:

@@ -60,7 +60,6 @@ class DayIntake(Manifest):
         links: Of its manifest's those that are not there and have never been read.
         stale: Whether its objects have to be parsed.
         spoiled: Whether what was kept of the day was no longer what an earlier run had written.
-        unchanged: Whether it is as an earlier run has left it.
         foreign: Files beside the objects that are none: somebody else's.
         erased: Whether records of erased projects were taken out of its objects.
     """
@@ -68,7 +67,6 @@ class DayIntake(Manifest):
     day: date
     stale: bool = False
     spoiled: bool = False
-    unchanged: bool = False
     foreign: tuple[str, ...] = ()
     erased: bool = False
 
@@ -166,8 +164,8 @@ def _look_at(records: str, layout: Layout, day: date) -> DayIntake | None:
     spoiled = before is not None and any(kept.get(name) != stored for name, stored in before.files.items())
     gone = (before.gone | before.raw.keys()) - raw.keys() if before else frozenset()
     if before is not None and not spoiled and set(named) == vouched.keys() and before.raw == raw:
-        unchanged = {each.name: getattr(before, each.name) for each in fields(Manifest)}
-        return DayIntake(**{**unchanged, "gone": gone}, day=day, unchanged=True, foreign=foreign)
+        as_before = {each.name: getattr(before, each.name) for each in fields(Manifest)}
+        return DayIntake(**{**as_before, "gone": gone}, day=day, foreign=foreign)
     if not raw:
         if before is None and not kept:
             return None
