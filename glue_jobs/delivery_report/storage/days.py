@@ -109,8 +109,8 @@ def renew_days(
                 else:
                     for one in stale:
                         new[one][what] = int(f"{one}" in found)
-    for day, of_day in new.items():
-        _note(root, day, days[day], of_day)
+    for one, of_day in new.items():
+        _note(root, one, days[one], of_day)
     return {day: new[day] if of_day is None else of_day for day, of_day in counted.items()}
 
 
