@@ -484,7 +484,7 @@ def whole(of: Subscriber) -> tuple[tuple[str, ...], list[list[int]], list[list[i
     tried, failed = (each.reshape(-1, 12).sum(axis=1) for each in (of.tried, of.failed))
     hours = np.flatnonzero(tried)
     counts = tried[hours], failed[hours], tried[hours], (tried - failed)[hours]
-    by_hour = np.stack((begin + 3_600 * hours, *counts, of.p50[hours], of.p95[hours]), axis=1)
+    by_hour = np.stack((begin + 3_600 * hours, *counts, of.p50[hours]), axis=1)
     slots = np.flatnonzero(of.tried[FIRST_REPORTED:]) + FIRST_REPORTED
     by_slot = np.stack((begin + 300 * slots, of.tried[slots], of.failed[slots]), axis=1)
     return (of.project, "q", of.name, of.name), by_hour.tolist(), by_slot.tolist()
@@ -494,7 +494,7 @@ def rows_of(subscribers: Sequence[Subscriber]) -> tuple[list[dict[str, Any]], li
     """Their hours and their slots, as rows of tables, with times."""
     who = ("project", "queue", "subscriber_id", "subscriber")
     names = (
-        (*who, "hour", "attempts", "failed", "first_attempts", "first_won", "p50_ms", "p95_ms"),
+        (*who, "hour", "attempts", "failed", "first_attempts", "first_won", "p50_ms"),
         (*who, "slot", "tried", "failed"),
     )
     tables: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []

@@ -148,7 +148,7 @@ def _anomalies(driver: Driver, layout: Layout, arguments: Arguments) -> list[dic
     driver.read("records", CURATED, _all_files(layout.records, arguments.days), usual)
     since = midnight(arguments.date_from)
     driver.keep("slots", slots_of("records"))
-    return anomalies(driver, since, arguments.until, arguments.holidays, slots="slots", hours="past_hours")
+    return anomalies(driver, since, arguments.until, slots="slots", hours="past_hours")
 
 
 def _files(root: str, days: Sequence[date]) -> dict[date, list[str]]:

@@ -1,5 +1,5 @@
-"""What differs from a subscriber's own past: more failures than chance explains, silence, odd volumes, slow answers,
-flapping, lasting shifts of latency.
+"""What differs from a subscriber's own past: more failures than chance explains, odd volumes, slow answers, lasting
+shifts of latency.
 
 Every subscriber is compared with itself, in windows from five minutes to weeks, by numpy on the driver
 (:mod:`.judging`); the driver's tables bring its hours together. Only first tries are counted: the retries of one
@@ -8,9 +8,9 @@ delivery are not independent evidence. A step of its own, which a run has to be 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from ..figures.cells import WHO
 from ..storage.driver import Driver, columns
 from ..storage.schema import struct
 from .history import SLOT_S, history_of
-from .judging import MIN_USUAL, Event, Judgement, common_holidays, excused, judge
+from .judging import MIN_USUAL, Event, judge
 
 ANOMALY: Final = struct(
     "string anomaly",
@@ -33,11 +33,8 @@ ANOMALY: Final = struct(
 SLOT: Final = struct("string " + " ".join(WHO), "string subscriber", "timestamp slot", "bigint tried failed")
 """Columns of a slot: first tries of five minutes."""
 
-LEAST_ALIKE: Final = {"project": 3, "hub": 5}
-"""How many subscribers must keep quiet all day, and three of five, to make it a holiday: of one project, of all."""
-
-MOST: Final = 0.2
-"""The share of a project's subscribers that something must happen to at once to be the project's."""
+ALIKE, MOST = 3, 0.2
+"""How many subscribers, and what share of a project's, something must happen to at once to be the project's."""
 
 AT_ONCE: Final = timedelta(hours=2)
 """How far apart the same thing may begin for them."""
@@ -61,18 +58,15 @@ def slots_of(records: str) -> str:
         FROM {records} WHERE kind = 'attempt' AND attempt = 1 GROUP BY {columns(WHO)}slot"""
 
 
-def anomalies(
-    driver: Driver, since: datetime, until: datetime, holidays: Sequence[date] = (), *, slots: str, hours: str
-) -> list[dict[str, Any]]:
+def anomalies(driver: Driver, since: datetime, until: datetime, *, slots: str, hours: str) -> list[dict[str, Any]]:
     """All anomalies; the rows have the columns of :data:`ANOMALY`.
 
     Args:
-        holidays: Days on which nobody has to come. Those that a project or the hub keeps together are found without.
         slots: A table of :func:`slots_of`.
         hours: A table of :func:`.cells.hourly`, with the days of the baseline.
     """
     who = ", ".join(WHO)
-    counted = ("attempts", "failed", "first_attempts", "first_won", "p50_ms", "p95_ms")
+    counted = ("attempts", "failed", "first_attempts", "first_won", "p50_ms")
     hourly = ", ".join(f"coalesce({each}, -1)" for each in counted)
     # Whoever is heard of so seldom has no past to speak of.
     heard = f"SELECT {who} FROM {hours} GROUP BY ALL HAVING sum(attempts) >= {MIN_USUAL}"
@@ -88,33 +82,17 @@ def anomalies(
             names, of_hours, of_slots = zip(*(row[len(WHO) :] for row in of_one), strict=True)
             yield (*whose, max(filter(None, names), default="")), [*filter(None, of_hours)], [*filter(None, of_slots)]
 
-    return anomalies_of(subscribers(), since, until, holidays)
+    return anomalies_of(subscribers(), since, until)
 
 
-def anomalies_of(
-    subscribers: Iterable[Whole], since: datetime, until: datetime, holidays: Sequence[date] = ()
-) -> list[Any]:
-    """The anomalies of subscribers, without Spark; the rows are dictionaries.
-
-    Args:
-        subscribers: All that keep holidays together.
-        holidays: See :func:`anomalies`.
-    """
+def anomalies_of(subscribers: Iterable[Whole], since: datetime, until: datetime) -> list[Any]:
+    """The anomalies of subscribers, without Spark; the rows are dictionaries."""
     begin, end = int(since.timestamp()), int(until.timestamp())
     sizes: Counter[str] = Counter()
-    judged: list[tuple[tuple[str, ...], Judgement]] = []
+    found: list[dict[str, Any]] = []
     for who, hours, slots in subscribers:
         sizes[who[0]] += 1
-        judgement = judge(history_of(hours, slots, begin, end))
-        if judgement.events or judgement.days:
-            judged.append((who, judgement))
-    free = _holidays(judged, holidays)
-    found = [
-        _row(who, event)
-        for who, judgement in judged
-        for event in judgement.events
-        if not excused(event, free[None] | free[who[0]])
-    ]
+        found += [_row(who, event) for event in judge(history_of(hours, slots, begin, end))]
     return _by_project(found, sizes)
 
 
@@ -129,11 +107,14 @@ def _by_project(found: Iterable[dict[str, Any]], sizes: Mapping[str, int]) -> li
         alike.setdefault((row["project"], row["anomaly"], row["value"] < row["expected"]), []).append(row)
     merged: list[dict[str, Any]] = []
     for (project, _, _), rows in alike.items():
-        many = max(LEAST_ALIKE["project"], MOST * sizes[project])
+        many = max(ALIKE, MOST * sizes[project])
         left = rows
         while len(crowd := _crowd(left)) >= many:
-            merged.append(_of_project(crowd, len(crowd), sizes[project]))
-            left = [row for row in left if not any(row is each for each in crowd)]
+            whole = _of_project(crowd, len(crowd), sizes[project])
+            merged.append(whole)
+            # What began at another time and lies within it is no news either.
+            since, until = whole["started_at"] - AT_ONCE, whole["ended_at"] + AT_ONCE
+            left = [row for row in left if row["started_at"] < since or row["ended_at"] > until]
         merged += left
     return merged
 
@@ -163,22 +144,6 @@ def _of_project(rows: Sequence[dict[str, Any]], many: int, of: int) -> dict[str,
         "ended_at": max(row["ended_at"] for row in rows),
         "detail": f"{many} of the project's {of} subscribers at once; of one of them: {clearest['detail']}",
     }
-
-
-def _holidays(judged: Iterable[tuple[tuple[str, ...], Judgement]], given: Sequence[date]) -> dict[str | None, set[int]]:
-    """Days since 1970 by project; those of everybody under None."""
-    kept: dict[str | None, Counter[tuple[str, int]]] = defaultdict(Counter)
-    asked: dict[str | None, Counter[tuple[str, int]]] = defaultdict(Counter)
-    for who, judgement in judged:
-        for whose in (who[0], None):
-            asked[whose].update(judgement.days.keys())
-            kept[whose].update(day for day, quiet in judgement.days.items() if quiet)
-    found = {
-        whose: common_holidays(kept[whose], asked[whose], LEAST_ALIKE["hub" if whose is None else "project"])
-        for whose in asked
-    }
-    everybodys = found.get(None, set()) | {(each - date(1970, 1, 1)).days for each in given}
-    return {**found, None: everybodys}
 
 
 def _row(who: tuple[str, ...], event: Event) -> dict[str, Any]:

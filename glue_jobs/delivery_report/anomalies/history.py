@@ -43,7 +43,6 @@ class History:
         attempts: All attempts.
         bad: Those that failed.
         p50: Median of an attempt's time in milliseconds; nan where there was none.
-        p95: The same.
         slot_tried: First tries by slot.
         slot_failed: Those that failed.
     """
@@ -56,7 +55,6 @@ class History:
     attempts: Floats
     bad: Floats
     p50: Floats
-    p95: Floats
     slot_tried: Floats
     slot_failed: Floats
 
@@ -70,13 +68,13 @@ def history_of(hours: Sequence[Sequence[int]], slots: Sequence[Sequence[int]], s
     """From rows that are in no order.
 
     Args:
-        hours: Second since 1970, attempts, failed ones, first tries, successful ones, p50, p95 (-1: unknown). Hours
+        hours: Second since 1970, attempts, failed ones, first tries, successful ones, p50 (-1: unknown). Hours
             without are left out; the one that is not over is ignored.
         slots: Second since 1970, first tries, failed ones.
         since_s: Begin of the report.
         until_s: End of what is known.
     """
-    rows = np.array(hours, dtype=np.float64).reshape(-1, 7)
+    rows = np.array(hours, dtype=np.float64).reshape(-1, 6)
     rows[rows < 0] = np.nan
     number = (rows[:, 0] // HOUR_S).astype(np.int64)
     over = number < until_s // HOUR_S
@@ -105,7 +103,6 @@ def history_of(hours: Sequence[Sequence[int]], slots: Sequence[Sequence[int]], s
         attempts=by_hour(rows[:, 1]),
         bad=by_hour(rows[:, 2]),
         p50=by_hour(rows[:, 5], np.nan),
-        p95=by_hour(rows[:, 6], np.nan),
         slot_tried=slot_tried,
         slot_failed=slot_failed,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,15 +24,6 @@ MIN_DAYS = 3
 MIN_USUAL = 50
 """Minimum number of first tries for a usual share of failures."""
 
-MISSED = 25.0
-"""How many deliveries must be missing before a pause counts as silence."""
-
-SILENT = 15.0
-"""The natural logarithm of the odds against so long a pause by chance."""
-
-SILENT_FACTOR = 2.0
-"""A silence is at least this many times the third longest of the subscriber, in deliveries that should have come."""
-
 LEAST_WEEKLY = 25.0
 """Usual deliveries in a week below which a subscriber has no rhythm to speak of."""
 
@@ -48,9 +39,6 @@ UNUSUAL_DAY = 3.6
 MIN_ATTEMPTS = 20
 """Minimum attempts, or difference in deliveries, for judging an hour."""
 
-MIN_FOR_P95 = 100
-"""Minimum attempts for judging a p95: five lie above it."""
-
 BEYOND = 1.5
 """Failures are news when they are this many times as evident as the worst of the third worst day."""
 
@@ -64,18 +52,6 @@ POINTS = {1: 0.02, 6: 0.007}
 """By how much the share of failures must exceed the usual in windows of so many hours or more: a small share doubles
 for an hour now and then."""
 
-FLIPS = 4
-"""How many changes between well and sick within a day count as flapping."""
-
-FLIP_HOURS = 20
-"""A day is a bit less here, so that the maintenance of two nights is not one day's."""
-
-FLIP_TRIES = 10
-"""Minimum first tries to distinguish well from sick."""
-
-SURE = 9.0
-"""Square of the standard deviations by which a share must lie on one side of a half."""
-
 FACTOR = 2.0
 """A latency is unusual from twice the usual on."""
 
@@ -83,11 +59,11 @@ LEAST_MS = 50
 """And from this many milliseconds more."""
 
 LASTING = 6
-"""Hours from which another median is a shift."""
+"""Hours from which a shorter median is told, too, and a small share of failures is worth telling."""
 
-TIMED_OUT = {"p50": 0.25, "p95": 0.02}
-"""Share of failed attempts above which an hour says nothing of this percentile: attempts that failed took as long as a
-time-out or a refusal takes, which is no answer's time."""
+TIMED_OUT = 0.25
+"""Share of failed attempts above which an hour says nothing of the time of answers: attempts that failed took as long
+as a time-out or a refusal takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,23 +89,6 @@ class Event:
     detail: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """All about one subscriber.
-
-    Attributes:
-        events: What happened to it.
-        days: Of each day (UTC, counted from 1970) of the report on which it is usually busy and on others not: whether
-            it kept quiet all day.
-    """
-
-    events: list[Event]
-    days: dict[tuple[str, int], bool]
-
-
-LESS = 0.75
-"""What part of the usual is clearly less, if many have no more on the same day."""
-
 CHRONIC = 0.1
 """The usual share of failures from which on a subscriber fails all the time."""
 
@@ -137,27 +96,20 @@ FAR, ALL = 2.5, 0.9
 """How many times its usual share one that fails all the time must fail to be told of, or what share in any case."""
 
 
-def judge(history: History) -> Judgement:
+def judge(history: History) -> list[Event]:
     """Everything that is more than chance."""
     if not len(history.tried) or not history.attempts.sum():
-        return Judgement(events=[], days={})
+        return []
     local = local_hours(history.tried, history.begin)
     due = expected(history, local)
-    silent = silences(history, due)
-    odd = [each for each in volumes(history, due) if each.value >= each.expected or not _meets(each, silent)]
-    return Judgement(
-        events=[*_sick(history, local), *silent, *odd, *latencies(history, local)],
-        days=quiet_days(history, due),
-    )
+    return [*_sick(history, local), *volumes(history, due), *latencies(history, local)]
 
 
 def _sick(history: History, local: Ints) -> list[Event]:
-    """Failures and flapping; of one that always fails, whose share jumps from hour to hour, once and only what is far
-    from that.
-    """
+    """Failures; of one that always fails, whose share jumps from hour to hour, once and only what is far from that."""
     usual, found = _usual_share(history), failures(history, local)
     if usual is None or usual[0] < CHRONIC:
-        return [*found, *flapping(history)]
+        return found
     clear = [each for each in found if each.value >= min(FAR * each.expected, ALL)]
     return [max(clear, key=lambda each: each.score)] if clear else []
 
@@ -336,56 +288,6 @@ def _usual_by_hour(history: History, local: Ints, usually: float) -> Floats:
     return by_hour
 
 
-def silences(history: History, due: Floats) -> list[Event]:
-    """Times without any first try in which, at this hour of the week, many should have come,
-    and longer than any usual pause of the subscriber.
-    """
-    usual = np.nan_to_num(due)
-    if usual.sum() < LEAST_WEEKLY * len(usual) / WEEK:
-        return []
-    begin_s, end_s = history.begin * HOUR_S, history.until
-    ends = history.begin * HOUR_S + np.flatnonzero(history.tried) * HOUR_S
-    heard, lasts = ends, np.full(len(ends), HOUR_S)
-    if (end_s - history.since_s) // (DAY * HOUR_S) >= MIN_DAYS:
-        slots = history.since_s + np.flatnonzero(history.slot_tried) * SLOT_S
-        early = ends < history.since_s
-        heard = np.concatenate((ends[early], slots))
-        lasts = np.concatenate((lasts[early], np.full(len(slots), SLOT_S)))
-    # Who stops an hour early or begins an hour late is not silent.
-    least = np.minimum(usual, np.minimum(np.append(usual[1:], usual[-1]), np.append(usual[0], usual[:-1])))
-    upto = np.concatenate(([0.0], np.cumsum(least)))
-    grid = begin_s + np.arange(len(upto)) * HOUR_S
-    since = heard + lasts
-    until = np.concatenate((heard[1:], [end_s]))
-    missed = np.interp(until, grid, upto) - np.interp(since, grid, upto)
-    paused = until > since
-    since, until, missed = since[paused], until[paused], missed[paused]
-    if not len(missed):
-        return []
-    varies = spreads(_off(history.tried, usual), usual, history.since, 1.0)
-    # Counts that scatter more than chance alone makes are more often nothing (negative binomial).
-    more = varies.get(1, 1.0) ** 2
-    needed = max(MISSED, SILENT / (np.log(more) / (more - 1) if more > 1.01 else 1.0))
-    order = np.argsort(-missed, kind="stable")
-    third = float(missed[order[2]]) if len(order) > 2 else 0.0
-    events = []
-    for each in order[:2]:
-        enough = float(missed[each]) >= max(needed, third * SILENT_FACTOR)
-        if enough and until[each] > history.since_s:
-            how = "nothing since then" if until[each] == end_s else "nothing"
-            silence = Event(
-                anomaly="silence",
-                begin=int(since[each]),
-                end=int(until[each]),
-                value=0.0,
-                expected=float(missed[each]),
-                score=float(np.sqrt(missed[each])),
-                detail=f"{how}, where some {missed[each]:.0f} deliveries would be usual",
-            )
-            events.append(silence)
-    return events
-
-
 def volumes(history: History, due: Floats) -> list[Event]:
     """Times with far more or far fewer first tries than are usual at those hours of the week."""
     known = ~np.isnan(due)
@@ -439,24 +341,15 @@ def _off(seen: Floats, usual: Floats) -> Callable[[int], Floats]:
 
 
 def latencies(history: History, local: Ints) -> list[Event]:
-    """Times in which answers took far longer than is usual at those hours of the day, or lastingly another time."""
-    medians = _slow(history, local, "p50", history.p50, MIN_ATTEMPTS)
-    tails = _slow(history, local, "p95", history.p95, MIN_FOR_P95)
-    return [*medians, *(each for each in tails if not _meets(each, medians))]
-
-
-def _slow(history: History, local: Ints, name: str, took: Floats, least: int) -> list[Event]:
-    """Judge one percentile, in windows with enough attempts for it.
+    """Times in which the median answer took far longer than is usual at those hours of the day, or lastingly another
+    time.
 
     Args:
-        history: Of the subscriber.
-        local: Hours on its clock.
-        name: Of the percentile.
-        took: It, by hour.
-        least: Attempts it needs.
+        local: Hours on the subscriber's clock.
     """
+    took = history.p50
     solid = (history.attempts >= MIN_ATTEMPTS // 2) & ~np.isnan(took)
-    solid &= history.bad <= TIMED_OUT[name] * history.attempts
+    solid &= history.bad <= TIMED_OUT * history.attempts
     if solid.sum() < 2 * LASTING:
         return []
     logs = np.log(np.maximum(np.where(solid, took, 1.0), 1.0))
@@ -492,25 +385,21 @@ def _slow(history: History, local: Ints, name: str, took: Floats, least: int) ->
             far = mean * np.sqrt(n) / spread * (1 if up else -1)
             normal = summed(np.exp(usual) * weight, length) / np.maximum(n, 1)
             value = np.exp(np.clip(mean, -20, 20)) * normal
-            large = (np.abs(mean) >= np.log(FACTOR)) & (np.abs(value - normal) >= LEAST_MS) & (n >= least)
+            large = (np.abs(mean) >= np.log(FACTOR)) & (np.abs(value - normal) >= LEAST_MS) & (n >= MIN_ATTEMPTS)
             # Both ends belong to it, and most of what lies between.
             ends = (off if up else -off) >= np.log(FACTOR) / 2
             large &= ends[: len(n)] & ends[length - 1 :]
             large &= summed(ends.astype(float), length) >= 0.6 * summed((weight > 0).astype(float), length)
             if not up:
-                large &= (length >= LASTING) & (name == "p50")
+                large &= length >= LASTING
             scores[length] = _news(np.where(large, far, 0.0), far, history, length)
         for found in joined(apart(scores, max(history.since, 0)), 1):
             span = slice(found.begin, found.end)
             total = float(weight[span].sum())
             before = float((np.exp(usual + settled) * weight)[span].sum() / total)
             now = float(np.exp((off * weight)[span].sum() / total)) * before
-            lasts = found.end - found.begin
-            if name == "p50" and lasts >= LASTING:
-                text = "median attempt time from {2} ms to {0} ms for {1}"
-                events.append(_by_hours(history, found, "latency_shift", (now, before), text))
-            elif up:
-                events.append(_by_hours(history, found, "latency", (now, before), name + " {} ms in {}, usually {} ms"))
+            text = "median attempt time from {2} ms to {0} ms for {1}"
+            events.append(_by_hours(history, found, "latency", (now, before), text))
     return events
 
 
@@ -563,103 +452,3 @@ def _by_hours(history: History, found: Found, anomaly: str, values: tuple[float,
         score=found.score,
         detail=text.format(f"{value:.0f}", lasted, f"{normal:.0f}"),
     )
-
-
-def _meets(event: Event, others: list[Event]) -> bool:
-    return any(event.begin < each.end and event.end > each.begin for each in others)
-
-
-def quiet_days(history: History, due: Floats) -> dict[tuple[str, int], bool]:
-    """Of each day of the report on which the subscriber is usually busy: whether it had clearly less than usual from
-    morning to evening (``less``); and of those that rest on some days of the week, whether it kept quiet (``rest``).
-    Many that do so on the same day keep a holiday.
-    """
-    usual = np.nan_to_num(due)
-    number = history.begin + np.arange(len(usual))
-    # Its day has its noon in the middle, which tells when it is there.
-    turn = np.exp(2j * np.pi * (np.arange(DAY) + 0.5) / DAY)
-    noon = np.angle((np.bincount(number % DAY, weights=usual, minlength=DAY) * turn).sum()) / (2 * np.pi) * DAY % DAY
-    day = (number - int(noon) + DAY // 2) // DAY
-    quiet: dict[tuple[str, int], bool] = {}
-    totals = np.bincount(day - day[0], weights=usual)
-    whole = np.flatnonzero(np.bincount(day - day[0]) == DAY)
-    busy = float(totals[whole].max(initial=0.0))
-    if busy < 5:
-        return quiet
-    rests = bool((totals[whole[-7:]] < 0.5 * busy).any())
-    for each in whole:
-        if (each + day[0] + 1) * DAY <= history.begin + history.since or totals[each] < 0.7 * busy:
-            continue
-        of_day = day - day[0] == each
-        due_then, seen = usual[of_day], history.tried[of_day]
-        half = int(np.searchsorted(np.cumsum(due_then), due_then.sum() / 2)) + 1
-        parts = ((seen[:half], due_then[:half]), (seen[half:], due_then[half:]))
-        most = max(part.sum() / wanted.sum() for part, wanted in parts if wanted.sum())
-        quiet["less", int(each + day[0])] = bool(most <= LESS)
-        if rests:
-            quiet["rest", int(each + day[0])] = bool(most <= 0.5)
-    return quiet
-
-
-def flapping(history: History) -> list[Event]:
-    """Whether the subscriber went from well to sick or back at least :data:`FLIPS` times within a day,
-    by five minutes where there is enough to count, else by the hour.
-
-    Well and sick are those of which the share of failures is clearly below or above a half; what lies between tells
-    nothing.
-    """
-    places = len(history.slot_tried)
-    whole = places // 12 * 12
-    worst: Event | None = None
-    for lasts, unit in ((HOUR_S, "hours"), (SLOT_S, "times of five minutes")):
-        tried, failed = history.slot_tried, history.slot_failed
-        if lasts == HOUR_S:
-            tried, failed = (each[:whole].reshape(-1, 12).sum(axis=1) for each in (tried, failed))
-        lead = 2 * failed - tried
-        sure = np.flatnonzero((tried >= FLIP_TRIES) & (lead * lead > SURE * tried))
-        sick = lead[sure] > 0
-        turns = sure[1:][sick[1:] != sick[:-1]]
-        if not len(turns):
-            continue
-        within = turns - FLIP_HOURS * HOUR_S // lasts
-        most = int((np.arange(len(turns)) - np.searchsorted(turns, within, side="right") + 1).max())
-        if most >= FLIPS and (worst is None or most > worst.score):
-            begin = history.since_s
-            worst = Event(
-                anomaly="flapping",
-                begin=begin + int(turns[0]) * lasts,
-                end=begin + (int(turns[-1]) + 1) * lasts,
-                value=float(most),
-                expected=0.0,
-                score=float(most),
-                detail=f"changed {most} times within a day between well and sick; sick in {int(sick.sum())} of "
-                f"{len(sure)} {unit}",
-            )
-    return [worst] if worst else []
-
-
-def excused(event: Event, holidays: set[int]) -> bool:
-    """Whether what did not come did not because of holidays.
-
-    Args:
-        holidays: Days since 1970 (UTC). A holiday may begin half a day earlier or later, by where it is kept.
-    """
-    if event.anomaly not in ("silence", "volume") or event.value >= event.expected:
-        return False
-    day = DAY * HOUR_S
-    inside = sum(
-        max(0, min(event.end, each * day + day + day // 2) - max(event.begin, each * day - day // 2))
-        for each in holidays
-    )
-    return inside >= 0.8 * (event.end - event.begin)
-
-
-def common_holidays(kept: Mapping[tuple[str, int], int], asked: Mapping[tuple[str, int], int], least: int) -> set[int]:
-    """Days on which so many kept quiet that it must have been a holiday.
-
-    Args:
-        kept: By what :func:`quiet_days` tells of a day: how many kept quiet.
-        asked: Of how many.
-        least: How many it takes.
-    """
-    return {key[1] for key, quiet in kept.items() if quiet >= least and quiet >= 0.6 * asked[key]}

@@ -27,7 +27,6 @@ class Arguments:
         tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with
             none.
         anomalies: Whether to look for what differs from each subscriber's own past.
-        holidays: Days on which nobody has to come; those that many keep together are found without.
         keep_days: After how many days the bucket takes files away; 0 for never.
     """
 
@@ -40,7 +39,6 @@ class Arguments:
     grace: timedelta = timedelta(hours=1)
     tables: Mapping[str, str] = field(default_factory=dict)
     anomalies: bool = False
-    holidays: tuple[date, ...] = ()
     keep_days: int = 0
 
     @property
@@ -83,7 +81,6 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
     add("--grace-minutes", dest="grace", type=_minutes, default=timedelta(hours=1), help="how late a record may be")
     add("--tables", type=_tables, default={}, help="tables to compare with: messages=NAME,lines=NAME,topics=NAME")
     add("--anomalies", choices=("yes", "no"), default="no", help="whether to look for anomalies")
-    add("--holidays", type=_days, default=(), help="days on which nobody has to come: YYYY-MM-DD,...")
     add("--keep-days", type=_number, default=0, help="after how many days the bucket takes files away")
     parsed, unknown = parser.parse_known_args([each for each in argv if each])
     if unknown and "--JOB_NAME" not in argv:
@@ -119,10 +116,6 @@ def _day(text: str) -> date:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(sorted({each.strip() for each in text.split(",") if each.strip()}))
-
-
-def _days(text: str) -> tuple[date, ...]:
-    return tuple(map(date.fromisoformat, _names(text)))
 
 
 def _tables(text: str) -> dict[str, str]:
