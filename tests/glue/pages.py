@@ -21,7 +21,6 @@ TABLES = [
     "queues",
     "deliveries_by_day",
     "deliveries_by_hour",
-    "attempts_by_hour",
     "subscribers",
     "sickest",
     "slowest",
@@ -112,7 +111,6 @@ def busy() -> Results:
     return results(
         overall=[fate(messages=1)],
         deliveries_by_hour=[fate(hour=each, **delivered, **took) for each in hours],
-        attempts_by_hour=[{"hour": each, **times} for each in hours],
         failures_by_cause=[{"cause": "status 503", "attempts": 50}],
         projects=[fate(project=whose["project"], messages=1)],
         queues=[fate(project=whose["project"], queue=whose["queue"], messages=1)],

@@ -4,13 +4,11 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 
 from glue_jobs.delivery_report.figures.causes import KNOWN
 from glue_jobs.delivery_report.figures.cells import CELL, failures_by_cause
 from glue_jobs.delivery_report.figures.traffic import without_gaps
-from glue_jobs.delivery_report.page import charts
 from glue_jobs.delivery_report.proof.findings import FINDING
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, LongType, StructField, StructType, TimestampType
@@ -97,19 +95,6 @@ def test_days_without_a_message_are_zero(spark: SparkSession) -> None:
     counted = rows_frame(spark, [{"day": date(2026, 11, 18), "messages": 3}], schema)
     filled = queried(lambda each: without_gaps(each, "day", {"messages": "messages"}, begin, until), counted)
     assert sorted((row["day"].day, row["messages"]) for row in filled) == [(18, 3), (19, 0), (20, 0)]
-
-
-def test_a_line_of_times_breaks_where_nothing_was_measured() -> None:
-    hours = [
-        {"hour": datetime(2026, 11, 20, hour, tzinfo=UTC), "p50": value}
-        for hour, value in enumerate((5, 6, None, 7, 8))
-    ]
-    whole = [{**row, "p50": row["p50"] or 6} for row in hours]
-
-    def pieces(rows: Sequence[Mapping[str, object]]) -> int:
-        return charts.percentiles_by_hour(rows, ("p50", "p50", "p50"), "x").count("M")
-
-    assert pieces(hours) > pieces(whole)
 
 
 def test_why_attempts_failed_is_about_all_of_them(spark: SparkSession) -> None:

@@ -93,8 +93,7 @@ def test_tables_agree_with_each_other(results: Results) -> None:
     for name in ("projects", "queues", "deliveries_by_day", "deliveries_by_hour"):
         for column in ("messages", "deliveries", "delivered", "open", "retries"):
             assert sum(row[column] for row in rows[name]) == overall[column], (name, column)
-    for name in ("attempts_by_hour", "subscribers"):
-        assert sum(row["attempts"] for row in rows[name]) == overall["attempts_made"], name
+    assert sum(row["attempts"] for row in rows["subscribers"]) == overall["attempts_made"]
     assert rows["attempts_needed"][0]["tried"] == overall["tried"]
     assert sum(row["won"] for row in rows["attempts_needed"]) == overall["delivered"] + overall["acknowledged"] - sum(
         row["delivered"] for row in rows["queues"] if row["queue"] == "tasks"
@@ -159,7 +158,7 @@ def test_compacted_days_are_few_files_with_every_record(
 def test_the_page_is_one_file_that_needs_nothing_else(results: Results) -> None:
     html = Path(results.page.removeprefix("file://")).read_text()
     assert "Every delivery is accounted for." in html
-    assert html.count("<svg") == 3
+    assert html.count("<svg") == 1
     # it loads nothing, runs nothing, and stays small
     assert not re.search(r"<script|<link|<img|@import|url\((?!#)", html)
     assert not re.search(r'(?:src|href)="(?!#|data:image/png)', html)

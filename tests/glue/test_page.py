@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
-import pytest
 from glue_jobs.delivery_report.page import charts
 from glue_jobs.delivery_report.page.rendering import render
 from tests.glue.pages import fate, results, text_of
@@ -53,26 +51,11 @@ def test_every_row_names_its_project() -> None:
 def test_every_colour_of_a_chart_has_another_for_dark_screens() -> None:
     hour = datetime(2026, 11, 14, tzinfo=UTC)
     html = render(made())
-    for svg in (
-        charts.fates_by_hour([fate(hour=hour, delivered=3, first_won=1, open=1, expired=1)]),
-        charts.percentiles_by_hour([{"hour": hour, "p": 20}], ("p", "p", "p"), "x"),
-    ):
-        assert not re.search(r"(?:fill|stroke)[:=]\W*#", svg)
-        for name in set(re.findall(r"var\((--c-\w+)", svg)):
-            # once for light screens, once for dark ones
-            assert html.count(f"{name}:#") == 2, name
-
-
-@pytest.mark.parametrize("known", [0, 1, 30])
-def test_days_on_which_nothing_is_measured_have_their_places_on_the_axis(known: int) -> None:
-    # Given a week of hours of which only some have a duration
-    first = datetime(2026, 11, 14, tzinfo=UTC)
-    rows = [{"hour": first + timedelta(hours=n), "p50": 20 if n < known else None} for n in range(7 * 24)]
-    svg = charts.percentiles_by_hour(rows, ("p50", "p50", "p50"), "x")
-    # Then the days stand side by side, from one end of the chart to the other
-    places = [float(each) for each in re.findall(r' x="([\d.]+)"[^>]*>\d\d Nov<', svg)]
-    assert len(places) == 7
-    assert min(after - before for before, after in pairwise(places)) > 30
+    svg = charts.fates_by_hour([fate(hour=hour, delivered=3, first_won=1, open=1, expired=1)])
+    assert not re.search(r"(?:fill|stroke)[:=]\W*#", svg)
+    for name in set(re.findall(r"var\((--c-\w+)", svg)):
+        # once for light screens, once for dark ones
+        assert html.count(f"{name}:#") == 2, name
 
 
 def test_a_table_with_sentences_has_its_numbers_named_where_there_is_no_head() -> None:

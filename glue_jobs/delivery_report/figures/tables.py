@@ -11,7 +11,7 @@ from ..proof.conservation import STANDINGS
 from ..storage.driver import Driver
 from .balance import balance, verdicts
 from .causes import KNOWN, by_cause
-from .cells import IS_OWN, NAMES, OUTCOMES, WHO, failures_by_cause, summed, usual_cause
+from .cells import IS_OWN, WHO, failures_by_cause, summed, usual_cause
 from .retries import by_attempt, recovery_times
 from .traffic import FATES, backlog, counted_once, fates, given_up, without_gaps
 
@@ -83,11 +83,6 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
         "queues": Table(fates("fates", ("project", "queue")), "messages DESC, project, queue"),
         "deliveries_by_day": Table(course(fates("fates", ("day",)), "day", FATES), "day"),
         "deliveries_by_hour": Table(course(fates("fates", ("hour",)), "hour", FATES), "hour", shown=HOURS),
-        "attempts_by_hour": Table(
-            course(f"SELECT * EXCLUDE ({', '.join(NAMES)}) FROM ({summed(theirs, ('hour',))})", "hour", OUTCOMES),
-            "hour",
-            shown=HOURS,
-        ),
         "subscribers": Table("SELECT * FROM subscribers", f"attempts DESC, {_WHO}"),
         "sickest": Table(f"SELECT * FROM {solid} WHERE failed > 0 ORDER BY {worst} LIMIT {RANKED}", worst),
         "slowest": Table(

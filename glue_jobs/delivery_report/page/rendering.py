@@ -253,17 +253,8 @@ def _undelivered(results: Results) -> str:
 
 
 def _traffic(results: Results) -> str:
-    by_hour, attempts = results.rows["deliveries_by_hour"], results.rows["attempts_by_hour"]
     if not results.rows["overall"]:
         return '<p class="none">No message was accepted.</p>'
-    course = ""
-    if len(by_hour) > 1 and len(attempts) > 1:
-        drawn = {"Acceptance to delivery": (by_hour, DELIVERY_TIMES), "Time of an attempt": (attempts, ATTEMPT_TIMES)}
-        cards = (
-            _card(title, charts.percentiles_by_hour(rows, tuple(names), title))
-            for title, (rows, names) in drawn.items()
-        )
-        course = f'<div class="two">{"".join(cards)}</div>'
     overall = results.rows["overall"][0]
     of_attempts = ", ".join(f"{name} {as_duration(overall[each])}" for each, name in ATTEMPT_TIMES.items())
     of_delivery = ", ".join(f"{name} {as_duration(overall[each])}" for each, name in DELIVERY_TIMES.items())
@@ -273,8 +264,8 @@ def _traffic(results: Results) -> str:
         f"acceptance to delivery {of_delivery}.</p>"
     )
     title = "Deliveries by hour of acceptance"
-    picture = charts.fates_by_hour(by_hour)
-    return f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>{course}{numbers}'
+    picture = charts.fates_by_hour(results.rows["deliveries_by_hour"])
+    return f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>{numbers}'
 
 
 def _retries(results: Results) -> str:
