@@ -26,7 +26,6 @@ TABLES = [
     "slowest",
     "failures_by_cause",
     "attempts_needed",
-    "recovery",
     "anomalies",
     "outages",
     "conservation",

@@ -7,7 +7,7 @@ from typing import Any
 
 from glue_jobs.delivery_report.figures.balance import balance
 from glue_jobs.delivery_report.figures.cells import IS_OWN, ROUTED_QUEUE, WHO, attempt_cells
-from glue_jobs.delivery_report.figures.retries import by_attempt, recovery_times, try_cells
+from glue_jobs.delivery_report.figures.retries import by_attempt, try_cells
 from glue_jobs.delivery_report.figures.traffic import (
     counted_once,
     fate_cells,
@@ -72,12 +72,6 @@ def test_success_by_attempt_number(spark: SparkSession) -> None:
     assert [(row["attempt"], row["tried"], row["won"]) for row in rows] == [(1, 20, 15), (2, 5, 3), (3, 2, 1)]
     assert [round(row["share"], 3) for row in rows] == [0.75, 0.6, 0.5]
     assert [row["won_so_far"] for row in rows] == [0.75, 0.9, 0.95]
-
-
-def test_recovery_and_the_schedule_it_suggests(spark: SparkSession) -> None:
-    rows = queried(recovery_times, Counted(try_cells, deliveries(spark, some_lives())))
-    # Three took 60.2 s from the first answer, one 120.4 s
-    assert [(row["recovered"], row["p50_ms"], row["p99_ms"]) for row in rows] == [(4, 60_200, 120_400)]
 
 
 def test_a_hub_message_counts_once_as_posted_and_its_router_is_no_subscriber(spark: SparkSession) -> None:

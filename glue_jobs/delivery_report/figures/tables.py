@@ -12,7 +12,7 @@ from ..storage.driver import Driver
 from .balance import balance, verdicts
 from .causes import KNOWN, by_cause
 from .cells import IS_OWN, WHO, failures_by_cause, summed, usual_cause
-from .retries import by_attempt, recovery_times
+from .retries import by_attempt
 from .traffic import FATES, backlog, counted_once, fates, given_up, without_gaps
 
 RANKED: Final = 20
@@ -90,7 +90,6 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
             f"p95_ms DESC, attempts DESC, {_WHO}",
         ),
         "attempts_needed": Table(by_attempt("try_cells"), "attempt"),
-        "recovery": Table(recovery_times("try_cells")),
         "given_up": Table(
             f"SELECT * FROM ({given_up(usual)}) LEFT JOIN ({called}) USING ({_WHO}) "
             f"LEFT JOIN ({usual_cause(theirs)}) USING ({_WHO})",

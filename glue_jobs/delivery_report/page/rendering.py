@@ -274,15 +274,6 @@ def _retries(results: Results) -> str:
         return '<p class="none">No attempt was made.</p>'
     best = max((row["won_so_far"] for row in rows), default=0.0)
     enough = next(row["attempt"] for row in rows if row["won_so_far"] >= best - LITTLE)
-    recovery = results.rows["recovery"]
-    times = ""
-    if recovery and recovery[0]["recovered"]:
-        row = recovery[0]
-        times = (
-            f"<p>{row['recovered']:,} deliveries failed at first and were taken later: half of them within "
-            f"{as_duration(row['p50_ms'])}, 90 % within {as_duration(row['p90_ms'])}, 99 % within "
-            f"{as_duration(row['p99_ms'])} of the first answer.</p>"
-        )
     last = rows[-1]
     after = (
         f"All attempts after number {enough} together add less than {LITTLE * 100:g} points; "
@@ -292,7 +283,7 @@ def _retries(results: Results) -> str:
     text = (
         f"<p>{_percent(rows[0]['won'], rows[0]['tried'])} succeed at the first attempt and {_share(best, 2)} in the "
         f"end. {after}the last one, number {last['attempt']}, was made {last['tried']:,} times and won "
-        f"{last['won']:,}.</p>{times}"
+        f"{last['won']:,}.</p>"
     )
     columns: Columns = {
         "attempt": lambda row: str(row["attempt"]),

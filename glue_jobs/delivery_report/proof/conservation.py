@@ -33,9 +33,6 @@ person, and ``missing`` if it was due and has no further record.
 CLOCKS: Final = timedelta(minutes=1)
 """How far the clocks of functions may disagree."""
 
-NEVER_MS: Final = 2**62
-"""Later than every time, epoch milliseconds."""
-
 SWEEP: Final = timedelta(days=4)
 """Expired messages of a pull queue, and notifications, are removed by DynamoDB's TTL:
 one day after expiry at the earliest, about three at the latest.
@@ -66,7 +63,8 @@ def with_standing(
     in_sight = F.coalesce(F.col("sighted").isin(Sight.WAITS, Sight.LATELY), F.lit(False))
     moment = F.lit(now)
     settled = F.col("state").isin(*SETTLED)
-    looked_at = _looked_at()
+    # A reservation is waited for to its end, everything else is looked at no later than at its expiry.
+    looked_at = F.when(F.col("state") == "reserved", F.col("due_at")).otherwise(F.least("due_at", "expires_at"))
     heard_of = F.col("state") == "held"
     silent = looked_at.isNull() | (looked_at < F.lit(now - grace))
     # Nothing pushes these: they wait for their consumer until they expire.
@@ -97,22 +95,6 @@ def with_standing(
             "hour": F.date_trunc("hour", "accepted_at"),
         }
     )
-
-
-def _looked_at() -> Column:
-    """When more must be heard of a delivery: a reservation is waited for to its end, everything else is looked at no
-    later than at its expiry.
-    """
-    return F.when(F.col("state") == "reserved", F.col("due_at")).otherwise(F.least("due_at", "expires_at"))
-
-
-def changes_ms(now: datetime, grace: timedelta) -> Column:
-    """Epoch milliseconds of the next time at which :func:`with_standing` may say something else of a delivery, if
-    neither records nor tables change; null if it never does.
-    """
-    times = F.array("due_at", "expires_at", _looked_at() + F.lit(grace), F.col("expires_at") + F.lit(SWEEP + grace))
-    still = F.filter(times, lambda each: each >= F.lit(now))
-    return F.when(~F.col("state").isin(*SETTLED), F.unix_millis(F.array_min(still)))
 
 
 def overdue_findings(standings: DataFrame) -> DataFrame:

@@ -33,8 +33,6 @@ from ..storage.provenance import fingerprint
 from ..storage.schema import CURATED
 from .carried import advance, carried_to, settled_by_hand
 from .conservation import (
-    NEVER_MS,
-    changes_ms,
     delivery_findings,
     expiry_findings,
     is_overdue,
@@ -134,10 +132,9 @@ def prove(
     tables = _in_tables(inputs, lives, steps)
     with steps("Keeping deliveries by day"):
         # Before they are carried over: a run that is killed in between makes these days again.
-        standing = _Standing(inputs, tables.sighted)
-        overdue = _keep(inputs, lives, standing, days=days, erased=erased)
+        overdue = _keep(inputs, lives, tables.sighted, days=days, erased=erased)
         overdue += lives.those(UNSETTLED, [day for day in lives.judged if day == lives.before])
-        late = standing.of(lives.read(spark, overdue)) if overdue else None
+        late = _standing(inputs, lives.read(spark, overdue), tables.sighted) if overdue else None
     with steps("Proving conservation"):
         known = [
             *object_findings(intakes),
@@ -269,69 +266,35 @@ def _unheard(inputs: Inputs, intakes: Sequence[DayIntake], comparison: Compariso
     return [*pulse_findings(silent), *link_findings(missing)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    """What the standing of deliveries follows from besides their records.
+def _standing(inputs: Inputs, lives: DataFrame, sighted: DataFrame | None) -> DataFrame:
+    """Lives with their standing.
 
-    Attributes:
+    Args:
         sighted: How the tables have some; None if nothing was looked up.
     """
-
-    inputs: Inputs
-    sighted: DataFrame | None
-
-    def of(self, lives: DataFrame) -> DataFrame:
-        """Lives with their standing."""
-        inputs = self.inputs
-        return with_standing(lives, inputs.as_of, inputs.arguments.grace, inputs.settled, self.sighted)
-
-    def follows_from(self) -> list[object]:
-        """What is noted of it: what waits in a table may have changed with the table."""
-        return [self.inputs.arguments.grace, self.inputs.by_hand, *([] if self.sighted is None else [uuid4()])]
-
-    @property
-    def as_of_us(self) -> int:
-        """Epoch microseconds."""
-        return round(self.inputs.as_of.timestamp() * 1_000_000)
-
-    def holds(self, counted: Mapping[str, int]) -> bool:
-        """Whether deliveries that stood so at another time stand so still, if nothing else has changed."""
-        judged = counted["judged"]
-        return self.as_of_us == judged or judged < self.as_of_us < counted["changes"] * 1000
+    return with_standing(lives, inputs.as_of, inputs.arguments.grace, inputs.settled, sighted)
 
 
 def _keep(
-    inputs: Inputs, lives: Lives, standing: _Standing, *, days: Sequence[date], erased: Sequence[date]
+    inputs: Inputs, lives: Lives, sighted: DataFrame | None, *, days: Sequence[date], erased: Sequence[date]
 ) -> list[date]:
     """Replace the days of the deliveries that Athena sees, those of missed nights too: the days with overdue ones.
 
-    A day whose deliveries have all ended changes with its lives only; another one also when one is due, or expires.
+    A day whose deliveries have all ended changes with its lives only; how others stand depends on the time, on what
+    people have settled, and on what waits in a table, which may have changed with the table.
     """
-    besides = standing.follows_from()
+    besides = [inputs.as_of, inputs.arguments.grace, inputs.by_hand, *([] if sighted is None else [uuid4()])]
     digests = {
         day: fingerprint(*(besides if lives.counted[day][UNSETTLED] else []), files=lives.files(day)) for day in days
     }
     late = Observation("deliveries")
 
     def make(stale: list[date]) -> DataFrame:
-        rows = standing.of(lives.read(inputs.spark, stale))
-        next_change = changes_ms(inputs.as_of, inputs.arguments.grace)
-        changes = [
-            F.coalesce(F.min(F.when(F.col("dt") == F.lit(day), next_change)), F.lit(NEVER_MS)).alias(f"changes {day}")
-            for day in stale
-        ]
-        watched = rows.observe(late, *days_with({"overdue": is_overdue()}, F.col("dt")), *changes)
+        rows = _standing(inputs, lives.read(inputs.spark, stale), sighted)
+        watched = rows.observe(late, *days_with({"overdue": is_overdue()}, F.col("dt")))
         return watched.select(*KEPT_DELIVERY.fieldNames(), "dt")
 
-    counted = renew_days(
-        make,
-        inputs.layout.deliveries,
-        digests,
-        erased=erased,
-        counting=[late],
-        noting={"judged": standing.as_of_us},
-        holds=standing.holds,
-    )
+    counted = renew_days(make, inputs.layout.deliveries, digests, erased=erased, counting=[late])
     return [day for day in days if counted[day]["overdue"]]
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from types import MappingProxyType
 from typing import Any, Final
 from uuid import uuid4
 
@@ -77,8 +76,6 @@ def renew_days(
     *,
     erased: Collection[date] = (),
     counting: Sequence[Observation] = (),
-    noting: Mapping[str, int] = MappingProxyType({}),
-    holds: Callable[[Mapping[str, int]], bool] | None = None,
 ) -> dict[date, dict[str, int]]:
     """Replace those days of a table that follow from something else than when they were made.
 
@@ -88,17 +85,13 @@ def renew_days(
         erased: See :func:`replace_days`.
         counting: What ``make`` observes on the way: by name, which days have some (:func:`days_with`); or by name and
             day, how many.
-        noting: What is noted of each day besides.
-        holds: Whether a day of which this was counted and noted is still the same; it is if left out.
 
     Returns:
         What was counted of each day, now or when it was made; 0 or 1 where only the days are known.
     """
     counted = _counted(root, days, erased)
-    if holds is not None:
-        counted = {day: of_day if of_day is not None and holds(of_day) else None for day, of_day in counted.items()}
     stale = [day for day in counted if counted[day] is None]
-    new: dict[date, dict[str, int]] = {day: dict(noting) for day in stale}
+    new: dict[date, dict[str, int]] = {day: {} for day in stale}
     if stale:
         replace_days(make(stale), root, stale, erased=[day for day in stale if day in erased])
         for each in counting:
