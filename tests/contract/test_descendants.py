@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 
 from tests.cloud import aws_services as aws
 from tests.contract.both import both
 from tests.contract.samples import OTHER_PROJECT, PROJECT
 from tests.fakes.descendants import FakeDescendants
+from tests.fakes.racing import together
 
 from pushhub.engine.ports import Descendants
 from pushhub.engine.store.dynamodb_descendants import DynamoDBDescendants
@@ -40,16 +40,5 @@ def test_what_was_spent_for_a_cause_is_spent_once(descendants: Descendants) -> N
 
 
 def test_of_racing_causes_only_so_many_get_theirs(descendants: Descendants) -> None:
-    barrier = threading.Barrier(8)
-    got: list[bool] = []
-
-    def spend(number: int) -> None:
-        barrier.wait()
-        got.append(descendants.spend(PROJECT, "1", cause=str(number), count=4))
-
-    threads = [threading.Thread(target=spend, args=(number,)) for number in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    got = together(8, lambda number: descendants.spend(PROJECT, "1", cause=str(number), count=4))
     assert sum(got) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
 from tests.cloud import aws_services as aws
@@ -10,6 +9,7 @@ from tests.contract.both import both
 from tests.contract.filled import filled
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes.hub import FakeHubLog
+from tests.fakes.racing import together
 
 from pushhub.base.ids import MessageIds
 from pushhub.engine.model.message import BodyRef
@@ -163,17 +163,7 @@ def test_notifications_are_listed_by_message_and_for_the_store_newest_first(log:
 
 
 def test_racing_duplicates_count_an_attempt_once(log: HubLog) -> None:
-    barrier = threading.Barrier(6)
-
-    def count(attempt: int) -> None:
-        barrier.wait()
-        log.count_notification(note(attempt=attempt))
-
-    threads = [threading.Thread(target=count, args=(1,)) for _ in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    together(6, lambda _: log.count_notification(note(attempt=1)))
     [stored] = log.notifications_of(PROJECT, IDS[0])
     assert stored.occurrences == 1
 

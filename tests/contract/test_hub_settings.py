@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +13,7 @@ from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import credentials
 from tests.fakes.hub import FakeHubSettings
+from tests.fakes.racing import together
 
 from pushhub.base.errors import Conflict
 from pushhub.base.json_text import Verbatim
@@ -153,20 +153,8 @@ def test_an_identity_is_claimed_by_one_message(settings: HubSettings) -> None:
 
 
 def test_of_racing_claims_one_wins(settings: HubSettings) -> None:
-    won: list[int] = []
-    barrier = threading.Barrier(8)
-
-    def claim(number: int) -> None:
-        barrier.wait()
-        if settings.claim(PROJECT, "m", "i", str(number)) == str(number):
-            won.append(number)
-
-    threads = [threading.Thread(target=claim, args=(number,)) for number in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert len(won) == 1
+    claimed = together(8, lambda number: settings.claim(PROJECT, "m", "i", str(number)))
+    assert len(set(claimed)) == 1
 
 
 def test_a_write_that_the_client_repeats_counts_as_made() -> None:

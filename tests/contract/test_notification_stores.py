@@ -4,7 +4,6 @@ and the adapter on DynamoDB in this process.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +28,7 @@ from tests.fakes.notification_stores import (
     FakeSubscriptionStore,
     FakeTopicStore,
 )
+from tests.fakes.racing import together
 from tests.notifications.store import aws_notifications as aws
 
 from pushhub.base.errors import Conflict
@@ -249,22 +249,17 @@ def test_all_backlogs_of_a_topic(stores: Stores) -> None:
 
 def test_of_many_writers_one_wins(stores: Stores) -> None:
     stores.backlogs.save(a_backlog())
-    outcomes: list[int] = []
 
-    def write(number: int) -> None:
+    def wins(number: int) -> bool:
         try:
             stores.backlogs.save(a_backlog(version=2, next=number))
         except Conflict:
-            return
-        outcomes.append(number)
+            return False
+        return True
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    (winner,) = outcomes
-    assert stores.backlogs.backlog(TOPIC, "app") == a_backlog(version=2, next=winner)
+    won = together(8, wins)
+    assert won.count(True) == 1
+    assert stores.backlogs.backlog(TOPIC, "app") == a_backlog(version=2, next=won.index(True))
 
 
 def test_acknowledgements_gather_on_their_connection(stores: Stores) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan, Reply
+from tests.fakes.racing import together
 from tests.webhooks.world import WebhooksWorld, prepared
 
 from pushhub.base.errors import Conflict
@@ -17,22 +17,6 @@ from pushhub.webhooks.model.task import Task
 from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"
-
-
-def together(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """Do something several times at once; the results."""
-    barrier, results = threading.Barrier(count), [None] * count
-
-    def one(number: int) -> None:
-        barrier.wait()
-        results[number] = work(number)
-
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    return results
 
 
 @pytest.mark.parametrize("route", ["msg", "endpoint"])

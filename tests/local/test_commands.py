@@ -87,12 +87,6 @@ def test_a_stack_that_does_not_run(home: Path, capsys: pytest.CaptureFixture[str
     assert "the stack is not running: start it with 'make up'" in fails_with(capsys, *arguments)
 
 
-def test_a_port_that_is_none(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    # Given nonsense in a variable, when anything is done, then the line names it
-    monkeypatch.setenv("PUSHHUB_PORT", "http")
-    assert "PUSHHUB_PORT is 'http'" in fails_with(capsys, "down")
-
-
 def test_down_and_clean_are_fine_without_a_stack(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Given nothing, when it is stopped twice and removed, then that is no fault
     assert [main(["down"]), main(["down"]), main(["clean"])] == [0, 0, 0]

@@ -446,20 +446,6 @@ def test_an_export_that_is_not_whole_is_not_imported(mover: Mover, hub: Hub, dam
     assert all(hub.all(name) == [] for name in TABLES)
 
 
-def test_what_is_not_the_projects_is_not_imported(mover: Mover, hub: Hub) -> None:
-    mover.exports("--with-keys")
-    folder = Folder(mover.folder)
-    name = folder.parts("MessagesTable")[0]
-    stranger = {"item": {"pk": {"S": f"{OTHER}#uid#1"}, "sk": {"S": "M"}}}
-    folder.write_lines(name, [stranger, *folder.lines(name)])
-    manifest = folder.state(MANIFEST)
-    manifest["files"][name] = folder.digest(name)
-    folder.keep(manifest, MANIFEST)
-    mover.leaves()
-    _, said = mover.imports(code=1)
-    assert "not the project's" in said
-
-
 def test_a_project_that_is_there_is_not_written_over(mover: Mover, hub: Hub) -> None:
     mover.exports("--with-keys")
     before = mover.items()

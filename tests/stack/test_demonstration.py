@@ -54,16 +54,6 @@ def test_it_shows_a_consumer_that_loses_its_connection_and_gets_exactly_the_rest
     assert said[-1] == "Checked: exactly the rest, in order, and then silence."
 
 
-def test_it_shows_a_webhook_whose_signature_fits(stack: RunningStack) -> None:
-    said: list[str] = []
-    # When the part about webhooks is shown twice, as when a user runs it again
-    for _ in range(2):
-        asyncio.run(demonstration.show_webhook(stack.description, said.append))
-    # Then it checked the signatures on its own
-    assert sum("It was delivered with webhook-signature: v1," in each for each in said) == 2
-    assert sum(each.startswith("Checked: the signature fits, and fits no other body.") for each in said) == 2
-
-
 def test_it_works_in_a_project_of_its_own(stack: RunningStack) -> None:
     # Given the project of the demonstration: another than the user's, and the same the next time
     own = demonstration_project(stack.description, stack.place)
