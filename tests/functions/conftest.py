@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -207,6 +207,24 @@ def started(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def change(
+    image: Mapping[str, Any], number: int = 1, *, table: str = "messages", at: int = 1795240514
+) -> dict[str, Any]:
+    """The record of a new item in a table's stream, as its readers get it."""
+    return {
+        "eventID": str(number),
+        "eventName": "INSERT",
+        "eventSource": "aws:dynamodb",
+        "eventSourceARN": f"arn:aws:dynamodb:us-east-1:123456789012:table/{table}/stream/2026-11-21T00:00:00.000",
+        "dynamodb": {
+            "Keys": {name: image[name] for name in ("pk", "sk")},
+            "NewImage": image,
+            "SequenceNumber": str(number),
+            "ApproximateCreationDateTime": at,
+        },
+    }
 
 
 def gateway_event(method: str, path: str, body: Any = None, *, query: str = "", **headers: str) -> dict[str, Any]:

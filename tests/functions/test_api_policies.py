@@ -15,7 +15,7 @@ from local.iam.policies import Need
 from simulation.roles import roles
 from tests.contract.samples import first, message
 from tests.fakes.large_bodies import large_text
-from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, gateway_event, turn_clock, whole
+from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, change, gateway_event, turn_clock, whole
 from tests.functions.test_engine import PROJECT
 from tests.functions.test_hub import a_store
 from tests.template.cloudformation import deployed
@@ -256,17 +256,7 @@ def test_past_may_search_records_and_is_the_only_one_that_may(caller: Caller) ->
 def test_what_was_put_back_or_came_from_another_stack_makes_no_records_again(functions: Functions, table: str) -> None:
     # Given an item of any table with a stream, which looks like a new one there, and which nobody could read
     image = {"pk": {"S": f"{PROJECT}#aaaaaaaaaaaa#1"}, "sk": {"S": "M"}, "kind": {"S": "message"}}
-    record = {
-        "eventID": "1",
-        "eventName": "INSERT",
-        "eventSourceARN": f"arn:aws:dynamodb:us-east-1:123456789012:table/{table}/stream/2026-11-21T00:00:00.000",
-        "dynamodb": {
-            "SequenceNumber": "1",
-            "ApproximateCreationDateTime": 1795240514,
-            "Keys": {name: image[name] for name in ("pk", "sk")},
-            "NewImage": {**image, "restored": {"BOOL": True}},
-        },
-    }
+    record = change({**image, "restored": {"BOOL": True}}, table=table)
     # When records is given it, then nothing is written, and nothing set aside
     functions.forget()
     functions.invoke("records", {"Records": [record]})
@@ -282,16 +272,7 @@ def test_records_may_keep_records_and_what_it_cannot_read(functions: Functions) 
         "body": {"B": "eA=="},
         **{name: {"N": "1795240514108"} for name in ("body_size", "accepted_at", "due_at", "expires_at")},
     }
-    arn = "arn:aws:dynamodb:us-east-1:123456789012:table/messages/stream/2026-11-21T00:00:00.000"
-    records = [
-        {
-            "eventID": str(number),
-            "eventName": "INSERT",
-            "eventSourceARN": arn,
-            "dynamodb": {"SequenceNumber": str(number), "ApproximateCreationDateTime": 1795240514, "NewImage": image},
-        }
-        for number, image in enumerate([item, {**item, "due_at": {"S": "never"}}])
-    ]
+    records = [change(image, number) for number, image in enumerate([item, {**item, "due_at": {"S": "never"}}])]
     functions.forget()
     functions.invoke("records", {"Records": records})
     assert [call.operation for call in functions.calls] == ["PutObject", "PutObject", "UpdateItem", "BatchWriteItem"]
@@ -301,12 +282,7 @@ def test_records_may_post_the_spans_of_attempts_as_messages_and_nothing_else(fun
     # Given the first attempt of a message with a trace, in a project that exports spans
     span = Span(trace_id="a" * 32, parent_id="b" * 16, span_id="c" * 16)
     image = encode_delivery(with_span(first(message(), Verdict.FAILED), span))
-    record = {
-        "eventID": "1",
-        "eventName": "INSERT",
-        "eventSourceARN": "arn:aws:dynamodb:us-east-1:123456789012:table/messages/stream/2026-11-21T00:00:00.000",
-        "dynamodb": {"SequenceNumber": "1", "ApproximateCreationDateTime": 1795240514, "NewImage": image},
-    }
+    record = change(image)
     # When records is given it, then it writes the record, counts it, and posts the spans: one write, which it may make
     functions.forget()
     functions.invoke("records", {"Records": [record]})

@@ -13,7 +13,7 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.samples import first
 from tests.fakes.large_bodies import large_body, large_text
-from tests.functions.conftest import Functions, Sink, gateway_event, whole
+from tests.functions.conftest import Functions, Sink, change, gateway_event, whole
 from tests.functions.test_engine import PROJECT, a_push_queue, post
 from tests.functions.test_hub import a_store, request
 from tests.functions.test_policies import run_and_check
@@ -231,22 +231,7 @@ def test_records_may_list_what_the_hour_before_holds(functions: Functions) -> No
         then.setattr(SystemClock, "now", lambda _: now)
         functions.invoke("wake", {})
     items = functions.dynamodb.scan(TableName=aws.MESSAGES_TABLE)["Items"]
-    changes = [
-        {
-            "eventID": "1",
-            "eventName": "INSERT",
-            "eventSource": "aws:dynamodb",
-            "eventSourceARN": f"arn:aws:dynamodb:us-east-1:123456789012:table/{aws.MESSAGES_TABLE}/stream/1",
-            "dynamodb": {
-                "Keys": {name: each[name] for name in ("pk", "sk")},
-                "NewImage": each,
-                "SequenceNumber": "1",
-                "ApproximateCreationDateTime": now // 1000,
-            },
-        }
-        for each in items
-        if is_pulse(each)
-    ]
+    changes = [change(each, at=now // 1000) for each in items if is_pulse(each)]
     # When it is recorded, Then it may look
     run_and_check(functions, "records", {"Records": changes})
     assert "ListObjectsV2" in {each.operation for each in functions.calls}
