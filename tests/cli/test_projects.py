@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import boto3
-import botocore.client
 import pytest
 from botocore.exceptions import ClientError
 from cli.__main__ import run
+from tests.cli.deployment import answering, described, with_credentials
 from tests.cloud import aws_services as aws
 
 from pushhub.cloud.clock import SystemClock
@@ -47,25 +47,22 @@ class Operator:
 
 @pytest.fixture
 def operator(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Operator]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+    with_credentials(monkeypatch)
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
         """A CloudFormation with one stack; moto's needs more packages than it is worth."""
         if operation == "Invoke":
             Operator.invoked.append((parameters["FunctionName"], parameters["Payload"]))
             return {"StatusCode": 200}
         if operation != "DescribeStacks":
-            return real(client, operation, parameters)
+            return real()
         if parameters["StackName"] != "acme":
             said = f"Stack with id {parameters['StackName']} does not exist"
             raise ClientError({"Error": {"Code": "ValidationError", "Message": said}}, operation)
         outputs = {"ConfigTableName": aws.CONFIG_TABLE, "NotifyFunctionName": "notify"}
-        return {"Stacks": [{"Outputs": [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]}]}
+        return described(outputs)
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    answering(monkeypatch, answered)
     with aws.dynamodb():
         yield Operator(capsys)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import boto3
-import botocore.client
 import pytest
 from tests.cli.conftest import Typed
+from tests.cli.deployment import answering, described, with_credentials
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeClock
 
@@ -43,18 +43,15 @@ class Stack:
 
 @pytest.fixture
 def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+    with_credentials(monkeypatch)
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
         if operation == "DescribeStacks":
             outputs = {"ConfigTableName": aws.CONFIG_TABLE, "VaultKeyArn": created.key}
-            return {"Stacks": [{"Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in outputs.items()]}]}
-        return real(client, operation, parameters)
+            return described(outputs)
+        return real()
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    answering(monkeypatch, answered)
     with aws.dynamodb():
         created = Stack(boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
         yield created

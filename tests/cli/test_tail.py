@@ -13,6 +13,7 @@ import pytest
 from cli.commands.tail import Records, line
 from cli.operators.deployment import Deployment
 from moto import mock_aws
+from tests.cli.deployment import with_credentials
 
 NOW = datetime(2026, 11, 22, 10, 3, tzinfo=UTC)
 
@@ -41,9 +42,7 @@ def record(at: datetime, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with_credentials(monkeypatch)
     with mock_aws():
         yield Bucket()
 

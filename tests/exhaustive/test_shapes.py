@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.fakes import Reply
 from tests.web.described import violation
-from tests.web.known_good import GOOD, NOTIFICATION, ROUTES, ask
+from tests.web.known_good import GOOD, NOTIFICATION, ROUTES, ask, request_to
 from tests.web.protocols import Served
 from tests.web.shapes import ABSENT, ODD, as_bytes, filled, places, refusal_in_dialect, with_value, world_of
 
@@ -105,7 +105,7 @@ def test_routes_that_share_a_field_try_every_value_in_it_together() -> None:
 @pytest.mark.parametrize("name", WITH_BODY)
 def test_no_value_in_a_body_is_a_fault(name: str) -> None:
     good, route = GOOD[name], ROUTES[name]
-    body, _ = filled(good.body, good.query, good.prepare(world_of(name))[1])
+    _, body, _ = request_to(world_of(name), name)
     for path in [*places(body)]:
         api = world_of(name)
         prepared = accepted = None

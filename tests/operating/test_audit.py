@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
-import botocore.client
 import click
 import pytest
 from botocore.exceptions import ClientError
 from cli.__main__ import run
+from tests.cli.deployment import answering
 from tests.operating import test_erasing
 from tests.operating.test_erasing import NOW, OTHER, RECORDS_BUCKET, Hub
 
@@ -103,17 +104,16 @@ class Stack:
 @pytest.fixture
 def stack(acme: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Stack:
     created = Stack(acme, capsys)
-    below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
         if created.refuses and operation == "PutObject":
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
-        answer = below(client, operation, parameters)
+        answer = real()
         if operation == "DescribeStacks":
             answer["Stacks"][0]["Parameters"] = [{"ParameterKey": "AuditTrail", "ParameterValue": "true"}]
         return answer
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    answering(monkeypatch, answered)
     return created
 
 

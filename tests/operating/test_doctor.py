@@ -6,12 +6,12 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-import botocore.client
 import pytest
 from botocore.exceptions import ClientError
 from cli.operators.doctor import round_trip
 from cli.rest import Rest
 from tests.cli.conftest import Typed
+from tests.cli.deployment import answering, described, with_credentials
 from tests.cli.served_hub import ServedHub
 from tests.engine.world import PROJECT
 
@@ -38,9 +38,7 @@ GOOD: dict[str, Any] = {
     "GetServiceQuota": {"Quota": {"Value": 10_000.0}},
     "GetAWSDefaultServiceQuota": {"Quota": {"Value": 10_000.0}},
     "ListRequestedServiceQuotaChangeHistoryByQuota": {"RequestedQuotas": []},
-    "DescribeStacks": {
-        "Stacks": [{"StackId": STACK_ID, "Outputs": [{"OutputKey": k, "OutputValue": v} for k, v in OUTPUTS.items()]}]
-    },
+    "DescribeStacks": described(OUTPUTS, StackId=STACK_ID),
     "GetFunctionConfiguration": {
         "State": "Active",
         "LastUpdateStatus": "Successful",
@@ -78,12 +76,10 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Account:
     """An account without problems, which tests break. Answers by operation, or what makes one from what was asked; an
     exception is raised.
     """
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with_credentials(monkeypatch)
     answers = copy.deepcopy(GOOD)
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
         answer = answers[operation]
         if callable(answer):
             answer = answer(parameters)
@@ -93,7 +89,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Account:
             raise answer
         return answer
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    answering(monkeypatch, answered)
     return answers
 
 

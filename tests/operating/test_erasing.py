@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import botocore.client
 import pytest
 from cli.__main__ import run
 from cli.archive.erasing import NOTED_PROJECTS, NOTES, SETTLED_MS, TAKEN_OUT
 from cli.archive.holdings import BODIES, NOBODY, RECORDS, TABLES, owner
+from tests.cli.deployment import answering, described, with_credentials
 from tests.cloud import aws_services as aws
 from tests.notifications.store import aws_notifications
 from tests.operating.stored_items import content
@@ -211,16 +211,12 @@ class Killed(BaseException):
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Hub]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+    with_credentials(monkeypatch)
     created: list[Hub] = []
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
         if operation == "DescribeStacks":
-            outputs = [{"OutputKey": key, "OutputValue": value} for key, value in OUTPUTS.items()]
-            return {"Stacks": [{"Outputs": outputs}]}
+            return described(OUTPUTS)
         if operation == "Invoke":
             return {"StatusCode": 200}
         hub = created[0] if created else None
@@ -228,12 +224,12 @@ def hub(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
             hub.calls.append(operation)
             if hub.dies_after is not None and len(hub.calls) > hub.dies_after:
                 raise Killed
-        answer = real(client, operation, parameters)
+        answer = real()
         if hub is not None:
             hub.date(operation, parameters, answer)
         return answer
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    answering(monkeypatch, answered)
     monkeypatch.setattr(SystemClock, "sleep", lambda _, __: None)
     monkeypatch.setattr(SystemClock, "now", lambda _: created[0].now if created else NOW)
     with ExitStack() as services:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from cli.archive import exporting
 from cli.archive.carried import MANIFEST, Folder
 from cli.archive.erasing import SETTLED_MS
 from cli.archive.holdings import BODIES, TABLES, moving
+from tests.cli.deployment import answering
 from tests.cloud import aws_services as aws
 from tests.operating import test_erasing
 from tests.operating.stored_items import content
@@ -61,11 +63,10 @@ class Mover:
         monkeypatch.setitem(OUTPUTS, "VaultKeyArn", self.key)
         self._patch = monkeypatch
         self.lost_keys: set[str] = set()
-        below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 
-        def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
             try:
-                answer = below(client, operation, parameters)
+                answer = real()
             except botocore.exceptions.ClientError:
                 # What AWS says of a text that KMS has not made
                 refused: Any = {"Error": {"Code": "InvalidCiphertextException"}}
@@ -76,7 +77,7 @@ class Mover:
                 raise botocore.exceptions.ClientError({"Error": {"Code": "AccessDeniedException"}}, operation)
             return answer
 
-        monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+        answering(monkeypatch, answered)
         sealed = self.vault(self.key).seal(hub.project, SECRET)
         in_text = base64.b64encode(sealed).decode()
         self.put("HubTable", f"P#{hub.project}", "PARAMETER#1", sealed={"B": sealed}, list={"L": [{"B": sealed}]})
@@ -283,15 +284,14 @@ def test_deliveries_come_before_their_messages_and_waits_after_both(
     mover.exports("--with-keys")
     mover.leaves()
     put: list[str] = []
-    below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
         if operation == "BatchWriteItem":
             for table, writes in parameters["RequestItems"].items():
                 put.extend(f"{table} {each['PutRequest']['Item']['sk']['S']}" for each in writes)
-        return below(client, operation, parameters)
+        return real()
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    answering(monkeypatch, answered)
     mover.imports()
     project, delivery, message = (
         put.index(f"{NAMES[name]} {sk}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import boto3
-import botocore.client
 import pytest
 from cli.__main__ import run
+from tests.cli.deployment import answering, described, with_credentials
 from tests.cloud import aws_services as aws
 from tests.contract.samples import PROJECT, QUEUE_UID, first, message
 from tests.fakes import FakeClock, FakeSchedule
@@ -37,17 +37,14 @@ OUTPUTS = {
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+    with_credentials(monkeypatch)
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
         if operation != "DescribeStacks":
-            return real(client, operation, parameters)
-        return {"Stacks": [{"Outputs": [{"OutputKey": name, "OutputValue": value} for name, value in OUTPUTS.items()]}]}
+            return real()
+        return described(OUTPUTS)
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    answering(monkeypatch, answered)
     with aws.dynamodb():
         for bucket in (aws.BUCKET, RECORDS):
             boto3.client("s3").create_bucket(Bucket=bucket)

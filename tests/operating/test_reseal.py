@@ -13,6 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 from cli.__main__ import run
 from cli.operators.lasting import AWS_OWN
+from tests.cli.deployment import answering, described, with_credentials
 from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, PROJECT
 from tests.fakes import FakeClock
@@ -268,13 +269,10 @@ def seed(stack: Stack, secrets: list[str], *, key: str) -> None:
 
 @pytest.fixture
 def stack(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], Stack]]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+    with_credentials(monkeypatch)
     created: list[Stack] = []
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
         if operation == "DescribeStacks":
             outputs = {
                 "ConfigTableName": aws.CONFIG_TABLE,
@@ -285,18 +283,9 @@ def stack(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
                 "RecordsBucketName": RECORDS_BUCKET,
                 "VaultKeyArn": created[-1].first,
             }
-            return {
-                "Stacks": [
-                    {
-                        "Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in outputs.items()],
-                        "Parameters": [
-                            {"ParameterKey": key, "ParameterValue": each} for key, each in created[-1].chosen.items()
-                        ],
-                        "CreationTime": datetime.now(UTC) - timedelta(days=created[-1].deployed_days_ago),
-                    }
-                ]
-            }
-        answer = real(client, operation, parameters)
+            created_at = datetime.now(UTC) - timedelta(days=created[-1].deployed_days_ago)
+            return described(outputs, created[-1].chosen, CreationTime=created_at)
+        answer = real()
         if operation == "Scan" and created:
             created[-1].on_scan()
         if operation == "HeadObject" and created:
@@ -305,7 +294,7 @@ def stack(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
             raise ClientError({"Error": {"Code": "DisabledException"}}, "Decrypt")
         return answer
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    answering(monkeypatch, answered)
 
     def make() -> Stack:
         created.append(Stack(capsys))
@@ -462,15 +451,14 @@ def test_an_interrupted_run_goes_on_with_what_is_left(
     here = stack()
     for name, bucket in LASTING.items():
         here.keeps(bucket, name, here.other)
-    below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
     copied: list[str] = []
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
         if operation == "CopyObject":
             copied.append(parameters["Key"])
             if len(copied) > 1:
                 raise ClientError({"Error": {"Code": "SlowDown"}}, operation)
-        return below(client, operation, parameters)
+        return real()
 
     with monkeypatch.context() as slow:
         slow.setattr(botocore.client.BaseClient, "_make_api_call", answered)

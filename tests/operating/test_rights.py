@@ -26,6 +26,7 @@ from cli.operators.restoring import TABLES
 from cli.operators.rights import FUNCTIONS, KEYS, READERS, RIGHTS, ROLES, SET_ASIDE, Right, covers, documented
 from tests.cli.aws_calls import WITH_THEIR_OWN, Calls
 from tests.cli.conftest import Typed
+from tests.cli.deployment import answering, described
 from tests.cli.served_hub import ServedHub
 from tests.cloud import aws_services as aws
 from tests.contract.samples import message
@@ -76,9 +77,7 @@ def stack(acme: Hub, monkeypatch: pytest.MonkeyPatch) -> Hub:
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation == "DescribeStacks":
-            named = [{"OutputKey": key, "OutputValue": value} for key, value in {**OUTPUTS, **more}.items()]
-            parts = [{"ParameterKey": key, "ParameterValue": value} for key, value in chosen.items()]
-            return {"Stacks": [{"Outputs": named, "Parameters": parts}]}
+            return described({**OUTPUTS, **more}, chosen)
         if operation == "ListEventSourceMappings":
             arn = "arn:aws:dynamodb:us-east-1:123456789012:table"
             former = [{"EventSourceArn": f"{arn}/{each}/stream/former", "UUID": each} for each in NAMES.values()]
@@ -207,17 +206,16 @@ def test_moving_makes_the_calls_that_the_table_says(
 
 def with_a_trail(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stack of another fixture keeps an audit trail."""
-    below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 
-    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        answer = below(client, operation, parameters)
+    def answered(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
+        answer = real()
         if operation == "DescribeStacks":
             [stack] = answer["Stacks"]
             stack["Parameters"] = [{"ParameterKey": "AuditTrail", "ParameterValue": "true"}]
             stack["Outputs"].append({"OutputKey": "RecordsBucketName", "OutputValue": RECORDS_BUCKET})
         return answer
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    answering(monkeypatch, answered)
 
 
 @pytest.mark.usefixtures("lost")
@@ -572,8 +570,7 @@ class Account:
         if operation == "GetCallerIdentity":
             return {"Arn": self.caller, "Account": ACCOUNT}
         if operation == "DescribeStacks":
-            named = [{"OutputKey": key, "OutputValue": value} for key, value in self.outputs.items()]
-            return {"Stacks": [{"StackId": STACK_ID, "Outputs": named}]}
+            return described(self.outputs, StackId=STACK_ID)
         if operation == "GetFunctionConfiguration":
             role = self.arn(given["FunctionName"] + "Role")
             return test_doctor.GOOD["GetFunctionConfiguration"] | {"Role": role}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.fakes import FakeClock, Reply
 from tests.fakes.private_keys import identity, secret_base64
 from tests.hub.api.hub_store import Store
 from tests.web.protocols import Answer, Served
+from tests.web.shapes import filled, places, world_of
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.activity import HOUR_MS
@@ -1209,3 +1210,19 @@ WEBHOOKS = {
 
 GOOD: dict[str, Good] = {**IRONMQ, **HUB, **NOTIFICATIONS, **WEBHOOKS}
 """By the name of the route."""
+
+
+def request_to(api: Served, name: str) -> tuple[dict[str, str], Any, Mapping[str, str]]:
+    """The good request of a route to an API in which its object is made: names in the path, body and query."""
+    names, fields = GOOD[name].prepare(api)
+    return names, *filled(GOOD[name].body, GOOD[name].query, fields)
+
+
+def values_in(name: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Every value in the body of the good request of a route, with its place."""
+    _, body, _ = request_to(world_of(name), name)
+    for path in places(body):
+        value = body
+        for key in path:
+            value = value[key]
+        yield path, value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.web.protocols import Answer, Served, served
@@ -85,9 +85,9 @@ def as_bytes(value: Any) -> bytes:
     return json.dumps(value).replace(json.dumps(HUGE), "1e999").encode()
 
 
-def world_of(name: str) -> Served:
+def world_of(name: str, noted: Sequence[str] = ()) -> Served:
     """A new world for the protocol of a route; every endpoint in it accepts what it is sent."""
-    created = served(name.partition(".")[0])
+    created = served(name.partition(".")[0], noted=noted)
     if name.startswith("hub."):
         created.world.endpoints = defaultdict(lambda: lambda _: {})
     return created

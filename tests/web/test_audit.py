@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.engine.world import PROJECT
 from tests.web.described import violation
-from tests.web.known_good import GOOD, QUEUE, ROUTES, ask
+from tests.web.known_good import GOOD, QUEUE, ROUTES, ask, request_to
 from tests.web.protocols import Answer, Served
-from tests.web.shapes import filled, world_of
+from tests.web.shapes import world_of
 
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import Unavailable
@@ -80,9 +80,8 @@ def sealed(value: Any, name: str = "") -> Any:
 @pytest.mark.parametrize("name", GOOD)
 def test_every_change_of_settings_leaves_its_entries_and_nothing_else_does(trail: Kept, name: str) -> None:
     # Given a good request to a route
-    api, good, route = world_of(name), GOOD[name], ROUTES[name]
-    names, fields = good.prepare(api)
-    body, query = filled(good.body, good.query, fields)
+    api, route = world_of(name), ROUTES[name]
+    names, body, query = request_to(api, name)
     trail.entries.clear()
     # When it is made
     answer = api.call(route, body, names=names, query=query)
@@ -113,9 +112,8 @@ def test_every_change_of_settings_leaves_its_entries_and_nothing_else_does(trail
 @pytest.mark.parametrize("name", [name for name, good in GOOD.items() if good.body and ROUTES[name].is_audited])
 def test_no_entry_holds_a_secret(trail: Kept, name: str) -> None:
     # Given a request with a secret in each place for one
-    api, good = world_of(name), GOOD[name]
-    names, fields = good.prepare(api)
-    body, query = filled(good.body, good.query, fields)
+    api = world_of(name)
+    names, body, query = request_to(api, name)
     text = json.dumps(sealed(body)).replace("https://", f"https://user:{CANARY}@")
     trail.entries.clear()
     # When it is made, whether it is carried out or refused

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tests.web.known_good import GOOD, ROUTES
-from tests.web.shapes import ABSENT, as_bytes, filled, places, with_value, world_of
+from tests.web.known_good import GOOD, ROUTES, request_to, values_in
+from tests.web.shapes import ABSENT, as_bytes, places, with_value, world_of
 
 from pushhub.runtime.documentation import describe
 from pushhub.web.api import Body
@@ -116,14 +116,10 @@ def beginnings(path: tuple[Any, ...]) -> set[str]:
 def test_bodies_have_the_described_bounds(name: str) -> None:
     content = operations()[name].get("requestBody", {}).get("content", {})
     schema: Mapping[str, Any] = next((each["schema"] for each in content.values()), {})
-    good, route = GOOD[name], ROUTES[name]
+    route = ROUTES[name]
     # IronMQ takes 0 for nothing where 1 is the least
     zero = -1 if name.startswith("ironmq.") else 0
-    body, _ = filled(good.body, good.query, good.prepare(world_of(name))[1])
-    for path in places(body):
-        value = body
-        for key in path:
-            value = value[key]
+    for path, value in values_in(name):
         for each in schemas_at(schema, path):
             for bound, inside, outside in bounds(each, value, zero):
                 for at, taken in ((inside, True), (outside, False)):
@@ -131,8 +127,7 @@ def test_bodies_have_the_described_bounds(name: str) -> None:
                         continue
                     # Given the object of a good request
                     api = world_of(name)
-                    names, fields = good.prepare(api)
-                    whole, query = filled(good.body, good.query, fields)
+                    names, whole, query = request_to(api, name)
                     if path and (twin := (*path[:-1], SAME.get(path[-1]))) in {*places(whole)}:
                         whole = with_value(whole, twin, ABSENT)
                     # When one value in it lies at a bound, or just beyond it
@@ -154,8 +149,7 @@ def test_queries_have_the_described_bounds(name: str) -> None:
                     if field["name"] in (NARROWER if taken else WIDER):
                         continue
                     api = world_of(name)
-                    names, fields = good.prepare(api)
-                    body, query = filled(good.body, good.query, fields)
+                    names, body, query = request_to(api, name)
                     answer = api.call(route, body, names=names, query={**query, field["name"]: str(at)})
                     case = f"{field['name']}: {bound} {each[bound]}, {str(at)[:60]!r}: {answer}"
                     assert (answer.status not in REFUSED) if taken else (answer.status >= 400), case

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from tests.web.described import violation
-from tests.web.known_good import GOOD, ROUTES
-from tests.web.shapes import filled, places, world_of
+from tests.web.known_good import GOOD, ROUTES, request_to
+from tests.web.shapes import places, world_of
 
 import pushhub
 
@@ -21,9 +21,8 @@ def test_there_is_a_good_request_for_every_route_and_none_for_anything_else() ->
 
 @pytest.mark.parametrize("name", GOOD)
 def test_a_good_request_goes_well_and_is_answered_in_the_described_shape(name: str) -> None:
-    good, api = GOOD[name], world_of(name)
-    names, fields = good.prepare(api)
-    body, query = filled(good.body, good.query, fields)
+    api = world_of(name)
+    names, body, query = request_to(api, name)
     answer = api.call(ROUTES[name], body, names=names, query=query)
     assert answer.status == ROUTES[name].status, answer
     assert violation(name, answer) is None

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.web.known_good import GOOD, ROUTES
-from tests.web.shapes import as_bytes, filled, places, refusal_in_dialect, with_value, world_of
+from tests.web.known_good import GOOD, ROUTES, request_to, values_in
+from tests.web.shapes import as_bytes, refusal_in_dialect, with_value, world_of
 
 from pushhub.base.credentials import MASK, named_like_a_secret
 from pushhub.web.api import Body
@@ -21,14 +21,10 @@ _IN_HEADERS = frozenset({"headers", "extra_headers", "extraHeaders"})
 
 
 def _secrets() -> Iterator[tuple[str, tuple[Any, ...]]]:
-    for name, good in GOOD.items():
+    for name in GOOD:
         if ROUTES[name].body not in {Body.JSON, Body.JSON_OR_FORM}:
             continue
-        body, _ = filled(good.body, good.query, good.prepare(world_of(name))[1])
-        for path in places(body):
-            value = body
-            for key in path:
-                value = value[key]
+        for path, value in values_in(name):
             texts = [each for each in path if isinstance(each, str)]
             secret = texts and (named_like_a_secret(texts[-1]) or not _IN_HEADERS.isdisjoint(texts[:-1]))
             if isinstance(value, str) and secret and path[-1] not in _PUBLIC:
@@ -46,9 +42,8 @@ def test_there_are_secrets_in_requests_of_all_dialects_that_keep_any() -> None:
 @pytest.mark.parametrize(("name", "path"), PLACES, ids=[f"{name}-{'.'.join(map(str, path))}" for name, path in PLACES])
 def test_a_mask_is_never_stored_as_a_secret(name: str, path: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a good request, with the mask in place of one secret
-    good, route, api = GOOD[name], ROUTES[name], world_of(name)
-    names, fields = good.prepare(api)
-    whole, query = filled(good.body, good.query, fields)
+    route, api = ROUTES[name], world_of(name)
+    names, whole, query = request_to(api, name)
     sealed: list[bytes] = []
     vault = api.world.ports.vault
     seal = vault.seal

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.web.known_good import GOOD, ROUTES
-from tests.web.shapes import as_bytes, filled, places, refusal_in_dialect, with_value, world_of
+from tests.web.known_good import GOOD, ROUTES, request_to, values_in
+from tests.web.shapes import as_bytes, refusal_in_dialect, with_value, world_of
 
 import pushhub
 from pushhub.egress.guard import unusable
@@ -59,14 +59,10 @@ NOT_CALLED = {("webhooks.set_oauth", "audience"), ("webhooks.set_operational_oau
 
 
 def _url_places() -> Iterator[tuple[str, tuple[Any, ...]]]:
-    for name, good in GOOD.items():
+    for name in GOOD:
         if ROUTES[name].body not in {Body.JSON, Body.JSON_OR_FORM}:
             continue
-        body, _ = filled(good.body, good.query, good.prepare(world_of(name))[1])
-        for path in places(body):
-            value = body
-            for key in path:
-                value = value[key]
+        for path, value in values_in(name):
             called = not path or (name, path[-1]) not in NOT_CALLED
             if isinstance(value, str) and value.startswith(("http://", "https://")) and called:
                 yield name, path
@@ -107,9 +103,8 @@ def test_what_an_operator_may_allow_can_be_called(url: str) -> None:
 @pytest.mark.parametrize(("name", "path"), PLACES, ids=[f"{name}-{'.'.join(map(str, path))}" for name, path in PLACES])
 def test_what_can_never_be_called_is_not_registered(name: str, path: tuple[Any, ...]) -> None:
     # Given a good request, in which one URL is replaced by what no sender can call
-    good, route, api = GOOD[name], ROUTES[name], world_of(name)
-    names, fields = good.prepare(api)
-    whole, query = filled(good.body, good.query, fields)
+    route, api = ROUTES[name], world_of(name)
+    names, whole, query = request_to(api, name)
     for url in NEVER:
         # When it is sent
         answer = api.call(route, as_bytes(with_value(whole, path, url)), names=names, query=query)
