@@ -2,16 +2,14 @@
 
 A rule is checked on the template as CloudFormation gets it, or a test elsewhere keeps to it. Nothing has run in an AWS
 account: what AWS does not document clearly stands in ``UNVERIFIABLE``, with what we hope and what happens if it is not
-so. Each check is also tried on a template that breaks its rule.
+so.
 """
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import pytest
@@ -319,24 +317,13 @@ class Rule:
         says: What AWS documents.
         where: The page.
         check: Yields what breaks it; None if a test elsewhere keeps to it.
-        breaks: Makes a template break it.
         kept: That test, as ``file::name``.
     """
 
     says: str
     where: str
     check: Check | None = None
-    breaks: Callable[[Resources], object] = lambda _: None
     kept: str = ""
-
-
-def first(resources: Resources, kind: str) -> Resource:
-    return next(iter(of(resources, kind).values()))
-
-
-def named(resources: Resources, name: str) -> Resource:
-    found: Resource = resources[name]["Properties"]
-    return found
 
 
 RULES = {
@@ -345,97 +332,76 @@ RULES = {
         "unless RecursiveLoop is Allow",
         "/lambda/latest/dg/invocation-recursion.html",
         chains,
-        lambda resources: named(resources, "PushFunction").pop("RecursiveLoop"),
     ),
     "visibility": Rule(
         "a queue's visibility timeout is at least its function's timeout, and the batching window on top",
         "/lambda/latest/dg/services-sqs-configure.html",
         visibility,
-        lambda resources: named(resources, "PollQueue").update(VisibilityTimeout=419),
     ),
     "batches of queues": Rule(
         "2 to 1,000 concurrent runs; FIFO: 10 in a batch, no window; more than 10 in a batch need a window",
         "/lambda/latest/api/API_CreateEventSourceMapping.html",
         queue_batches,
-        lambda resources: named(resources, "NotifyFunctionWakes").update(MaximumBatchingWindowInSeconds=1),
     ),
     "batches of streams": Rule(
         "two readers of a shard; 10,000 records, 300 s, factor 10; five filters of 4,096 characters",
         "/lambda/latest/dg/services-dynamodb-eventsourcemapping.html",
         stream_batches,
-        lambda resources: resources.update(Third=copy.deepcopy(resources["DispatchFunctionMessages"])),
     ),
     "rights of event sources": Rule(
         "Lambda reads queues and streams, and sends what it gave up, with the role of the function",
         "/lambda/latest/dg/with-ddb.html",
         may_read,
-        lambda resources: resources["DispatchFunctionRole"]["Properties"]["Policies"][0]["PolicyDocument"][
-            "Statement"
-        ].pop(0),
     ),
     "missing objects": Rule(
         "without s3:ListBucket, GetObject of an object that is not there is a 403",
         "/AmazonS3/latest/API/API_GetObject.html",
         missing_objects,
-        lambda resources: without(resources, "WakeFunctionRole", "s3:ListBucket"),
     ),
     "queues": Rule(
         "messages of 1 MiB, 14 days, 12 hours hidden; dead letters of a FIFO queue are FIFO; a message keeps its age",
         "/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
         queues,
-        lambda resources: named(resources, "NotifyDeadLetters").pop("FifoQueue"),
     ),
     "functions": Rule(
         "900 s, 128 to 10,240 MB, 4 KB of environment variables; asynchronous events: 2 retries, 60 s to 6 h",
         "/lambda/latest/dg/gettingstarted-limits.html",
         functions,
-        lambda resources: named(resources, "PushFunction")["Environment"]["Variables"].update(MORE="x" * 3_000),
     ),
     "schedules": Rule(
         "185 retries, 60 s to a day",
         "/scheduler/latest/APIReference/API_RetryPolicy.html",
         schedules,
-        lambda resources: first(resources, "AWS::Scheduler::Schedule")["Target"]["RetryPolicy"].update(
-            MaximumRetryAttempts=186
-        ),
     ),
     "times of the gateway": Rule(
         "an HTTP API waits 30 s for an integration, a WebSocket API 29 s",
         "/apigateway/latest/developerguide/http-api-quotas.html",
         gateway_times,
-        lambda resources: named(resources, "ConsumersIntegration").update(TimeoutInMillis=30_000),
     ),
     "size of roles": Rule(
         "10,240 characters of inline policies in a role",
         "/IAM/latest/UserGuide/reference_iam-quotas.html",
         role_sizes,
-        lambda resources: named(resources, "ControlFunctionRole").update(
-            Policies=named(resources, "ControlFunctionRole")["Policies"] * 3
-        ),
     ),
     "size of the stack": Rule(
         "500 resources, 200 parameters, 200 outputs, 200 mappings, 1 MB",
         "/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html",
         stack_sizes,
-        lambda resources: resources.update({f"Copy{each}": resources["PushQueue"] for each in range(400)}),
     ),
     "times of alarms": Rule(
         "periods of whole minutes; all of them together a day, or seven days if each is an hour or more",
         "/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
         alarm_times,
-        lambda resources: named(resources, "ReportMissing").update(Period=1_800, EvaluationPeriods=60),
     ),
     "mail of alarms": Rule(
         "CloudWatch publishes to a topic under a key whose policy lets it, and the key AWS keeps for SNS has none",
         "/sns/latest/dg/sns-key-management.html",
         alarm_mail,
-        lambda resources: named(resources, "AlarmTopic").update(KmsMasterKeyId="alias/aws/sns"),
     ),
     "classes of logs": Rule(
         "a log group keeps its class, and a second one of its name cannot be made",
         "/AmazonCloudWatch/latest/logs/CloudWatch_Logs_Log_Classes.html",
         log_classes,
-        lambda resources: named(resources, "HttpApiLogs").update(LogGroupClass={"Ref": "AccessLogClass"}),
     ),
     "logs of sockets": Rule(
         "a WebSocket API logs with a role that is set once for the account",
@@ -446,13 +412,11 @@ RULES = {
         "one index is made or removed in an update of a table",
         "/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html",
         indexes,
-        lambda resources: named(resources, "HubTable")["GlobalSecondaryIndexes"].append({}),
     ),
     "workers of the report": Rule(
         "G.1X: 2 to 299 workers",
         "/glue/latest/dg/add-job.html",
         report_jobs,
-        lambda resources: named(resources, "ReportJob").update(NumberOfWorkers=1),
     ),
     "events of 6 MiB": Rule(
         "a synchronous event has 6 MiB, in which a body is JSON text or base64",
@@ -493,29 +457,12 @@ RULES = {
 }
 
 
-@cache
-def built(deployment: str) -> str:
-    """The resources of a deployment, as JSON: a check may be given a copy to break."""
-    return json.dumps(deployed(**DEPLOYMENTS[deployment]))
-
-
-def without(resources: Resources, role: str, action: str) -> None:
-    """Take the statements with an action away from a role."""
-    for policy in named(resources, role)["Policies"]:
-        document = policy["PolicyDocument"]
-        document["Statement"] = [each for each in document["Statement"] if action not in each["Action"]]
-
-
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
 @pytest.mark.parametrize("name", [name for name, each in RULES.items() if each.check])
-def test_the_template_keeps_to_a_rule_and_one_that_does_not_is_found_out(name: str, deployment: str) -> None:
-    rule = RULES[name]
-    assert rule.check is not None
-    created = json.loads(built(deployment))
-    assert list(rule.check(created)) == []
-    if deployment == "defaults":
-        rule.breaks(created)
-        assert list(rule.check(created))
+def test_the_template_keeps_to_a_rule(name: str, deployment: str) -> None:
+    check = RULES[name].check
+    assert check is not None
+    assert list(check(deployed(**DEPLOYMENTS[deployment]))) == []
 
 
 @pytest.mark.parametrize("name", [name for name, each in RULES.items() if not each.check])
