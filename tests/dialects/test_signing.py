@@ -213,14 +213,30 @@ def test_an_end_that_is_no_more_is_told_nothing_of(receiver: Receiver) -> None:
     assert look(receiver, 300) == 0
 
 
-def test_a_receiver_with_nothing_but_a_secret_inherits_the_projects_schemes(receiver: Receiver) -> None:
-    receiver.make(signing={"secret": FIRST})
-    receiver.make(OTHER_URL, signing={"secret": FIRST, "signatures": [{"preset": "standard-webhooks"}]})
+INHERITS: dict[str, tuple[dict[str, Any], str]] = {
+    "a secret": ({"secret": FIRST}, "x-hub-signature-256"),
+    "a scheme of its own": ({"signatures": [STRIPE]}, "stripe-signature"),
+    "Standard Webhooks": ({"secret": FIRST, "signatures": [{"preset": "standard-webhooks"}]}, "webhook-signature"),
+    "an asymmetric secret": ({"secret": new_asymmetric()[0]}, "webhook-signature"),
+}
+"""What a receiver is given, and the one signature that it gets in a project that signs as GitHub does."""
+
+
+@pytest.mark.parametrize(("signing", "expected"), INHERITS.values(), ids=INHERITS)
+def test_a_receiver_with_nothing_but_a_secret_inherits_the_projects_schemes(
+    receiver: Receiver, signing: dict[str, Any], expected: str
+) -> None:
+    receiver.make(signing=signing)
     receiver.world.config.sign_project(PROJECT, (PRESETS["github"],))
-    request = sent(receiver)
-    expected = f"sha256={hmac.digest(FIRST.encode(), request.body, 'sha256').hex()}"
-    assert header(request, "X-Hub-Signature-256") == expected
-    assert header(request, "webhook-signature") is None
-    # And one that asked for Standard Webhooks keeps them
-    [other] = receiver.world.sender.requests_to(OTHER_URL)
-    assert is_signed(FIRST, other)
+    known = {"stripe-signature", "x-hub-signature-256", "webhook-signature"}
+    assert known & {name.lower() for name in sent(receiver).headers} == {expected}
+
+
+def test_what_is_inherited_is_signed_with_the_receivers_secret_and_rotates_with_it(receiver: Receiver) -> None:
+    receiver.make(signing={"secret": FIRST})
+    receiver.world.config.sign_project(PROJECT, (PRESETS["stripe"],))
+    for secrets in ([FIRST], [SECOND, FIRST]):
+        receiver.change(signing={"secret": secrets[0]})
+        request = sent(receiver)
+        signatures = str(header(request, "Stripe-Signature")).split(",")[1:]
+        assert signatures == [stripe_of(each, request) for each in secrets]

@@ -74,17 +74,11 @@ def test_a_service_is_signed_by_another_senders_scheme(store: Store) -> None:
         "header": {"name": "X-Sign", "value": "{ts}.{signatures}"},
         "secret": "12345678",
     }
-    mapping = create_mapping(store, signing={"signatures": [own]})
+    create_mapping(store, signing={"signatures": [own]})
     request = sent(store)
     at, _, signature = request.headers["X-Sign"].partition(".")
     content = f"{at}|order:new|{URL}|".encode() + request.body
     assert signature == hmac.digest(b"12345678", content, "sha256").hex()
-    assert not [name for name in request.headers if name.lower().startswith("webhook")]
-    # When it is refused, then with the field's name
-    status, shown = store.call(
-        "PUT", f"/mappings/{mapping['id']}", {"mapping": {"signing": {"signatures": [{**own, "hash": "md5"}]}}}
-    )
-    assert (status, "signing.signatures.0.hash" in json.dumps(shown)) == (422, True)
 
 
 def look(store: Store) -> int:

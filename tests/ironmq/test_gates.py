@@ -131,13 +131,11 @@ def test_an_alert_is_told_of_each_subscriber_that_shows_the_same_certificate(hub
     assert sorted(each["subscriber"] for each in bodies) == ["s0", "s1"]
 
 
-@pytest.mark.parametrize("then", ["replaced", "removed", "deleted"])
+@pytest.mark.parametrize("then", ["removed", "deleted"])
 def test_a_certificate_that_is_gone_is_told_nothing_of(hub: Hub, then: str) -> None:
     soon = {"name": "s0", "url": URL, "mtls": {"identity": ending_in(hub, 2)}}
     hub.make("q", push={"subscribers": [soon, {"name": "s1", "url": URL}]})
-    if then == "replaced":
-        put(hub, {"name": "s0", "url": URL, "mtls": {"identity": PEM}}, method="POST")
-    elif then == "removed":
+    if then == "removed":
         put(hub, {"name": "s1", "url": URL})
     else:
         hub.call("DELETE", "/queues/q")
