@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from tests.engine.world import PROJECT
 from tests.fakes import loopback
+from tests.fakes.gateway import content_of, http_event
 from tests.web.protocols import SHOWN, Served, served
 
 TOKEN = "t0ken"
@@ -83,21 +83,11 @@ class ServedHub:
         shown = {name.lower(): value for name, value in headers.items()}
         if TOKEN in (shown.pop("x-augury-token", ""), shown.pop("authorization", "").partition(" ")[2]):
             shown |= SHOWN[protocol](PROJECT, world.token)
-        result: dict[str, Any] = world.api.handle(
-            {
-                "rawPath": path,
-                "rawQueryString": query,
-                "headers": shown,
-                "body": base64.b64encode(body).decode(),
-                "isBase64Encoded": True,
-                "requestContext": {"stage": "$default", "http": {"method": method}},
-            }
-        )
+        result: dict[str, Any] = world.api.handle(http_event(method, path, body, query=query, headers=shown))
         if self.lives:
             world.world.run(seconds=1)
         self.warning = result["headers"].get("Pushhub-Warning")
-        text = result["body"]
-        return result["statusCode"], base64.b64decode(text) if result["isBase64Encoded"] else text.encode()
+        return result["statusCode"], content_of(result)
 
 
 def _is_dry(body: bytes) -> bool:

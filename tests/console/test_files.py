@@ -8,11 +8,11 @@ import json
 import re
 import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeClock
+from tests.fakes.gateway import http_event
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.clients import Clients
@@ -34,12 +34,7 @@ def answer(path: str) -> tuple[int, dict[str, str], bytes]:
     """What the function answers, made anew from its folder as Lambda does."""
     handler = runpy.run_path(str(FUNCTION / "handler.py"))["handler"]
     path, _, query = path.partition("?")
-    event: dict[str, Any] = {
-        "rawPath": path,
-        "rawQueryString": query,
-        "requestContext": {"http": {"method": "GET"}, "stage": "$default"},
-    }
-    reported = handler(event, None)
+    reported = handler(http_event("GET", path, query=query), None)
     return reported["statusCode"], reported["headers"], base64.b64decode(reported["body"])
 
 

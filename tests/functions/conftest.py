@@ -22,6 +22,7 @@ from local.iam.policies import Need
 from local.iam.roles import Granted, keep
 from simulation.roles import PLACE, Role, roles
 from tests.cloud import aws_services as aws
+from tests.fakes.gateway import http_event
 from tests.fakes.loopback import serving
 from tests.notifications.store import aws_notifications
 
@@ -228,23 +229,9 @@ def change(
 
 
 def gateway_event(method: str, path: str, body: Any = None, *, query: str = "", **headers: str) -> dict[str, Any]:
-    """A request as the HTTP API hands it over.
-
-    Args:
-        method: HTTP method.
-        path: Whole path, decoded.
-        body: Text, or what is sent as JSON.
-        query: As it stands behind the question mark.
-        headers: With ``_`` in place of ``-`` in their names.
-    """
-    return {
-        "rawPath": path,
-        "rawQueryString": query,
-        "headers": {name.replace("_", "-"): value for name, value in headers.items()},
-        "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "203.0.113.9"}},
-        "body": body if body is None or isinstance(body, str) else json.dumps(body),
-        "isBase64Encoded": False,
-    }
+    """A request of somebody as the HTTP API hands it over; the names of headers with ``_`` for ``-``."""
+    shown = {name.replace("_", "-"): value for name, value in headers.items()}
+    return http_event(method, path, body, query=query, headers=shown, address="203.0.113.9")
 
 
 def _in_the_stack(arn: str) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 from tests.engine.world import PROJECT
+from tests.fakes.gateway import http_event
 from tests.functions.conftest import Context, as_json
 from tests.webhooks.world import WebhooksWorld
 
@@ -86,12 +87,7 @@ def queues(world: WebhooksWorld) -> list[str]:
 
 def gateways_get(world: WebhooksWorld, path: str) -> dict[str, Any]:
     """A consumer's request for all messages of a queue."""
-    return {
-        "rawPath": path,
-        "rawQueryString": "n=100",
-        "headers": {"authorization": f"OAuth {world.token}"},
-        "requestContext": {"stage": "$default", "http": {"method": "GET"}},
-    }
+    return http_event("GET", path, query="n=100", headers={"authorization": f"OAuth {world.token}"})
 
 
 @pytest.mark.parametrize("path", POSTS, ids=lambda path: path.stem)

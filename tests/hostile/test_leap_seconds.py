@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.world import PROJECT
+from tests.fakes.gateway import http_event
 from tests.web.protocols import SHOWN, served
 
 from pushhub.base.errors import FieldRefused, Invalid
@@ -66,16 +67,8 @@ def test_a_leap_second_in_a_request_is_refused(read: Callable[[], object], refus
 
 def test_the_hub_protocol_refuses_it_in_its_own_shape() -> None:
     world = served("hub")
-    answer = world.api.handle(
-        {
-            "rawPath": f"/api/stores/{PROJECT}/queues/accepted.json",
-            "rawQueryString": f"start_date={LEAP}",
-            "headers": SHOWN["hub"](PROJECT, world.token),
-            "body": "",
-            "isBase64Encoded": False,
-            "requestContext": {"stage": "$default", "http": {"method": "GET"}},
-        }
-    )
+    path, shown = f"/api/stores/{PROJECT}/queues/accepted.json", SHOWN["hub"](PROJECT, world.token)
+    answer = world.api.handle(http_event("GET", path, query=f"start_date={LEAP}", headers=shown))
     assert answer["statusCode"] == 422
     assert "is not a time such as" in answer["body"]
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
-import botocore.client
 import pytest
 from botocore.exceptions import ClientError
 from cli.__main__ import run
@@ -461,7 +460,7 @@ def test_an_interrupted_run_goes_on_with_what_is_left(
         return real()
 
     with monkeypatch.context() as slow:
-        slow.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+        answering(slow, answered)
         code, said = here.run()
     assert (code, said.count("not possible: "), "Keep every key" in said) == (1, 2, True), said
     # When it is run again, then the others are done

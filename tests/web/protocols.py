@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tests.engine.world import PROJECT, World
+from tests.fakes.gateway import content_of, http_event
 from tests.hub.api.hub_store import Store
 from tests.ironmq.api.hub import Hub as IronHub
 from tests.notifications.world import NotificationWorld
@@ -129,19 +130,12 @@ class Served:
     ) -> Answer:
         """Make a request as API Gateway delivers it."""
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        result = self.api.handle(
-            {
-                "rawPath": path,
-                "rawQueryString": urlencode(query or {}, errors="surrogatepass"),
-                "headers": {**self.show(project, self.token if token is None else token), **(headers or {})},
-                "body": base64.b64encode(content).decode(),
-                "isBase64Encoded": True,
-                "requestContext": {"stage": "$default", "http": {"method": method}},
-            }
-        )
+        shown = {**self.show(project, self.token if token is None else token), **(headers or {})}
+        searched = urlencode(query or {}, errors="surrogatepass")
+        result = self.api.handle(http_event(method, path, content, query=searched, headers=shown))
         # What Lambda makes of it, and takes
         assert len(json.dumps(result)) <= 6_291_556
-        text = base64.b64decode(result["body"]).decode() if result["isBase64Encoded"] else result["body"]
+        text = content_of(result).decode()
         if result["headers"].get("Content-Type") == "text/plain":
             return Answer(result["statusCode"], text, result["headers"])
         return Answer(result["statusCode"], _strict(text) if text else None, result["headers"])

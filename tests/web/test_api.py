@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.fakes.gateway import http_event
 
 from pushhub.base.errors import Conflict, Invalid, RequestRefused, TooLarge, Unauthorized, Unavailable
 from pushhub.web.api import Api, Auth, Call, Dialect, Route
@@ -80,13 +81,7 @@ class World:
         self.api = Api(routes=ROUTES, use_cases=self.things, dialect=Plain())
 
     def call(self, method: str, path: str, body: str = "", **headers: str) -> tuple[int, Any, dict[str, str]]:
-        event = {
-            "rawPath": path,
-            "headers": {"authorization": "good", **headers},
-            "body": body,
-            "requestContext": {"stage": "$default", "http": {"method": method}},
-        }
-        answer = self.api.handle(event)
+        answer = self.api.handle(http_event(method, path, body, headers={"authorization": "good", **headers}))
         return answer["statusCode"], json.loads(answer["body"] or "null"), answer["headers"]
 
 
@@ -159,11 +154,6 @@ def test_what_a_handler_raises_is_a_refusal_or_a_fault(world: World, error: Exce
 
 
 def test_what_cannot_be_read_as_a_request_is_refused_in_the_dialect(world: World) -> None:
-    event = {
-        "rawPath": "/things",
-        "rawQueryString": "a=%ff",
-        "requestContext": {"stage": "$default", "http": {"method": "GET"}},
-    }
-    answer = world.api.handle(event)
+    answer = world.api.handle(http_event("GET", "/things", query="a=%ff"))
     assert (answer["statusCode"], json.loads(answer["body"])) == (400, {"refused": "Invalid"})
     assert world.things.asked == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from tests.engine.world import BASE_URL, PROJECT
 from tests.fakes import Reply
+from tests.fakes.gateway import http_event
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.times import iso_time
@@ -44,14 +44,8 @@ class Assistant:
         self.query = ""
 
     def send(self, body: bytes, method: str = "POST", **headers: str) -> tuple[int, Any, dict[str, str]]:
-        event = {
-            "rawPath": "/mcp",
-            "rawQueryString": self.query,
-            "headers": {"authorization": f"Bearer {self.token}", "content-type": "application/json", **headers},
-            "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "203.0.113.9"}},
-            "body": base64.b64encode(body).decode(),
-            "isBase64Encoded": True,
-        }
+        shown = {"authorization": f"Bearer {self.token}", "content-type": "application/json", **headers}
+        event = http_event(method, "/mcp", body, query=self.query, headers=shown, address="203.0.113.9")
         result = control(self.world.hub, event, _Context())
         return result["statusCode"], json.loads(result["body"]) if result["body"] else None, result["headers"]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from tests.fakes.gateway import http_event
 from tests.web.described import violation
 from tests.web.known_good import GOOD, ROUTES
 from tests.web.protocols import Answer
@@ -32,9 +33,7 @@ OPERATIONS: dict[str, Any] = {
 
 
 def get(path: str, method: str = "GET") -> dict[str, Any]:
-    return Documentation().handle(
-        {"rawPath": path, "headers": {}, "requestContext": {"stage": "$default", "http": {"method": method}}}
-    )
+    return Documentation().handle(http_event(method, path))
 
 
 def test_every_route_is_described_and_nothing_else() -> None:
@@ -162,18 +161,12 @@ def test_webhooks_have_a_document_of_their_own_where_svix_has_it() -> None:
 
 def test_the_control_function_has_both_paths() -> None:
     for prefix, make in DOCUMENTATION.items():
-        assert (
-            make().handle(
-                {"rawPath": prefix, "headers": {}, "requestContext": {"stage": "$default", "http": {"method": "GET"}}}
-            )["statusCode"]
-            == 200
-        )
+        assert make().handle(http_event("GET", prefix))["statusCode"] == 200
 
 
 def test_a_browser_gets_the_document_compressed_and_other_clients_as_it_is() -> None:
-    event = {"rawPath": "/openapi.json", "requestContext": {"stage": "$default", "http": {"method": "GET"}}}
-    packed = Documentation().handle({**event, "headers": {"accept-encoding": "gzip, br"}})
-    plain = Documentation().handle({**event, "headers": {}})
+    packed = Documentation().handle(http_event("GET", "/openapi.json", headers={"accept-encoding": "gzip, br"}))
+    plain = get("/openapi.json")
     assert packed["headers"]["Content-Encoding"] == "gzip"
     assert {packed["headers"]["Vary"], plain["headers"]["Vary"]} == {"Accept-Encoding"}
     assert gzip.decompress(base64.b64decode(packed["body"])).decode() == plain["body"]

@@ -8,9 +8,9 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.fakes.gateway import http_event
 
 from pushhub.web.site import Site, content_security_policy
 
@@ -31,12 +31,8 @@ class Browser:
     site: Site
 
     def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        event: dict[str, Any] = {
-            "rawPath": path,
-            "headers": {name.replace("_", "-"): value for name, value in headers.items()},
-            "requestContext": {"http": {"method": method}, "stage": "$default"},
-        }
-        answer = self.site.answer(event)
+        shown = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = self.site.answer(http_event(method, path, headers=shown))
         assert answer["isBase64Encoded"] is True
         return Answer(answer["statusCode"], answer["headers"], base64.b64decode(answer["body"]))
 

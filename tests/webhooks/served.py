@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
+from tests.fakes.gateway import content_of, http_event
 from tests.webhooks.world import WebhooksWorld
 
 __all__ = ["ServedWorld"]
@@ -65,19 +65,6 @@ class ServedWorld:
         """Answer one request after the other."""
         path, query = urlsplit(target).path, urlsplit(target).query
         with self._lock:
-            result = self.world.api.handle(
-                {
-                    "rawPath": unquote(path),
-                    "rawQueryString": query,
-                    "headers": {name.lower(): value for name, value in headers.items()},
-                    "body": base64.b64encode(body).decode(),
-                    "isBase64Encoded": True,
-                    "requestContext": {"stage": "$default", "http": {"method": method}},
-                }
-            )
-        content = result["body"]
-        return (
-            result["statusCode"],
-            result["headers"],
-            base64.b64decode(content) if result["isBase64Encoded"] else content.encode(),
-        )
+            shown = {name.lower(): value for name, value in headers.items()}
+            result = self.world.api.handle(http_event(method, unquote(path), body, query=query, headers=shown))
+        return result["statusCode"], result["headers"], content_of(result)

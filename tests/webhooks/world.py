@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from urllib.parse import quote, urlencode
 
 from tests.engine.world import PROJECT, World
 from tests.fakes import FaultPlan
+from tests.fakes.gateway import content_of, http_event
 
 from pushhub.engine.model.project import Project
 from pushhub.engine.projects.projects import Projects
@@ -75,17 +75,15 @@ class WebhooksWorld(World):
     ) -> Answered:
         """One request as API Gateway hands it over; ``path`` is what follows the root."""
         text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
-        answer = (api or self.api).handle(
-            {
-                "rawPath": quote(f"{root}{path}", safe="/%"),
-                "rawQueryString": urlencode(fields) if query is None else query,
-                "headers": {"Authorization": f"Bearer {self.token if token is None else token}", **(headers or {})},
-                "body": base64.b64encode(text.encode()).decode(),
-                "isBase64Encoded": True,
-                "requestContext": {"stage": "$default", "http": {"method": method}},
-            }
+        event = http_event(
+            method,
+            quote(f"{root}{path}", safe="/%"),
+            text.encode(),
+            query=urlencode(fields) if query is None else query,
+            headers={"Authorization": f"Bearer {self.token if token is None else token}", **(headers or {})},
         )
-        shown = base64.b64decode(answer["body"]).decode() if answer["isBase64Encoded"] else answer["body"]
+        answer = (api or self.api).handle(event)
+        shown = content_of(answer).decode()
         return Answered(answer["statusCode"], json.loads(shown) if shown else None, answer["headers"], shown)
 
     def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Any:

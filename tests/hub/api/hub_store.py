@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 from urllib.parse import urlencode
 
 from tests.engine.world import PROJECT
+from tests.fakes.gateway import content_of, http_event
 from tests.hub.world import HubWorld
 
 from pushhub.engine.model.project import Project
@@ -73,17 +73,10 @@ class Store(HubWorld):
             body = urlencode(body)
         elif body is not None and not isinstance(body, str):
             body = json.dumps(body)
-        answer = self.api.handle(
-            {
-                "rawPath": f"/api/stores/{store}{path}",
-                "rawQueryString": urlencode(query),
-                "headers": {"X-Augury-Token": self.token if token is None else token, **(headers or {})},
-                "body": body,
-                "isBase64Encoded": False,
-                "requestContext": {"stage": "$default", "http": {"method": method}},
-            }
-        )
-        text = base64.b64decode(answer["body"]).decode() if answer["isBase64Encoded"] else answer["body"]
+        shown = {"X-Augury-Token": self.token if token is None else token, **(headers or {})}
+        event = http_event(method, f"/api/stores/{store}{path}", body, query=urlencode(query), headers=shown)
+        answer = self.api.handle(event)
+        text = content_of(answer).decode()
         # Lambda answers with 6 MB at most, the answer being JSON once more.
         assert len(json.dumps(answer)) < 6_291_556
         return answer["statusCode"], json.loads(text) if text else None, answer["headers"]

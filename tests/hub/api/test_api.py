@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import Reply
 from tests.fakes.credentials import credentials
+from tests.fakes.gateway import content_of, http_event
 from tests.hub.api.hub_store import OTHER_STORE, Store
 
 from pushhub.base.credentials import MASK
@@ -874,17 +874,10 @@ def test_integrations_are_named_once_and_may_be_refused_by_the_guard(store: Stor
 
 def written(store: Store, method: str, path: str, body: str | None = None) -> str:
     """The answer to a request, as it was written."""
-    answer = store.api.handle(
-        {
-            "rawPath": f"/api/stores/{PROJECT}{path}",
-            "headers": {"X-Augury-Token": store.token},
-            "body": body,
-            "isBase64Encoded": False,
-            "requestContext": {"stage": "$default", "http": {"method": method}},
-        }
-    )
+    shown = {"X-Augury-Token": store.token}
+    answer = store.api.handle(http_event(method, f"/api/stores/{PROJECT}{path}", body, headers=shown))
     assert answer["statusCode"] in (200, 201), answer
-    return base64.b64decode(answer["body"]).decode() if answer["isBase64Encoded"] else str(answer["body"])
+    return content_of(answer).decode()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.fakes import Fault, FaultPlan
+from tests.fakes.gateway import http_event
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.engine.model.project import Project
@@ -41,16 +42,8 @@ class Client:
         """``body`` is sent as JSON, or unchanged if it is text."""
         api = self.world.notifications.api
         raw_path, _, query = path.partition("?")
-        event: dict[str, Any] = {
-            "rawPath": raw_path,
-            "rawQueryString": query,
-            "headers": {"authorization": self.authorization, **headers},
-            "requestContext": {"http": {"method": method}, "stage": "$default"},
-            "isBase64Encoded": False,
-        }
-        if body is not None:
-            event["body"] = body if isinstance(body, str) else json.dumps(body)
-        answer = api.handle(event)
+        shown = {"authorization": self.authorization, **headers}
+        answer = api.handle(http_event(method, raw_path, body, query=query, headers=shown))
         text = answer["body"]
         return Answer(answer["statusCode"], answer["headers"], json.loads(text) if text else None)
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import Crash, Fault, FaultPlan
+from tests.fakes.gateway import http_event
 from tests.webhooks.world import OTHER_PROJECT, WebhooksWorld
 
 from pushhub.base.errors import Contended
@@ -41,17 +42,8 @@ class Sources(WebhooksWorld):
         """One request, at the function that producers call or, for another method than POST, at the other one."""
         protocol = self.hub.part(Webhooks).protocol
         mounted = protocol.producer_apis if method == "POST" and path.startswith("/ingest/in") else protocol.apis
-        return handle(
-            [mounted],
-            {
-                "rawPath": path,
-                "rawQueryString": query,
-                "headers": dict(headers or {}),
-                "body": base64.b64encode(body).decode(),
-                "isBase64Encoded": True,
-                "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "192.0.2.7"}},
-            },
-        )
+        event = http_event(method, path, body, query=query, headers=headers, address="192.0.2.7")
+        return handle([mounted], event)
 
     def manage(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> tuple[int, Any]:
         """A request of the owner's; ``path`` follows ``/ingest/api/v1/source``."""
