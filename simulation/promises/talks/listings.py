@@ -311,7 +311,9 @@ def _found(talk: Talk, path: str, whole: Sequence[Item], queries: Sequence[tuple
 def _between(talk: Talk, path: str, whole: Sequence[Item]) -> None:
     """``before`` leaves its own instant out, ``after`` has it; both may be given, in whatever zone."""
     times = [each["timestamp"] for each in whole]
-    moments = [datetime.fromisoformat(each) for each in times]
+    at_times = [datetime.fromisoformat(each) for each in times]
+    # Identifiers, by which lists go, know a moment to four milliseconds
+    moments = [round(each.timestamp() * 1000) // 4 for each in at_times]
 
     def within(later_than: int, earlier_than: int) -> dict[str, Any]:
         """Items that are newer than that place, or at it, and older than that one."""
@@ -329,10 +331,11 @@ def _between(talk: Talk, path: str, whole: Sequence[Item]) -> None:
         if newer:
             talk.ask("GET", f"{path}?limit=1&after={times[place]}", shows={"data": newer[-1:], "done": len(newer) == 1})
     talk.ask("GET", f"{path}?after={times[last - 1]}&before={times[0]}", shows=within(last - 1, 0))
-    there = moments[1].astimezone(timezone(timedelta(hours=2))).isoformat().replace("+", "%2B")
-    naive = moments[1].replace(tzinfo=None).isoformat()
+    there = at_times[1].astimezone(timezone(timedelta(hours=2))).isoformat().replace("+", "%2B")
+    naive = at_times[1].replace(tzinfo=None).isoformat()
+    since = [{"id": each["id"]} for each, one in zip(whole, moments, strict=True) if one >= moments[1]]
     for each in (there, naive):
-        talk.ask("GET", f"{path}?after={each}", shows={"data": [{"id": one["id"]} for one in whole[:2]]})
+        talk.ask("GET", f"{path}?after={each}", shows={"data": since})
 
 
 __all__ = ["pages", "webhooks"]
