@@ -435,7 +435,7 @@ class IronMQ(_Sender):
 
     url = "https://mq-aws-us-east-1-1.iron.io"
     needs_project = True
-    read_only: ClassVar[frozenset[str]] = frozenset({"name", "project_id", "size", "total_messages", "left"})
+    read_only: ClassVar[frozenset[str]] = frozenset({"name", "project_id", "id", "size", "total_messages", "left"})
 
     def shown(self) -> Mapping[str, str]:
         """The token as its clients show it."""
@@ -452,12 +452,19 @@ class IronMQ(_Sender):
                 name = text_of(each, "name")
                 queue = _section(self.ask(f"/3/projects/{self.project}/queues/{segment(name)}"), "queue")
                 settings = {key: value for key, value in queue.items() if key not in self.read_only}
+                if "alerts" in settings:
+                    # Theirs are numbered by themselves.
+                    alerts = _list(settings["alerts"], "alerts")
+                    settings["alerts"] = [{key: each[key] for key in each if key != "id"} for each in alerts]
                 waiting = queue.get("size")
                 notes = [f"{waiting} messages wait there: pushhub shovel"] if waiting and "push" not in queue else []
                 push = _section(settings, "push")
                 left, paused = [*_QUEUE.left(settings), *_PUSH.left(push)], []
+                hidden: dict[str, Sequence[str]] = {}
                 for subscriber in _list(push.get("subscribers"), "subscribers"):
                     left += _SUBSCRIBER.left(subscriber)
+                    headers = _section(subscriber, "headers")
+                    hidden[str(subscriber.get("name"))] = [each for each in headers if headers[each] == HIDDEN]
                     lacking = _without_hidden(subscriber)
                     if lacking:
                         notes.append(
@@ -466,7 +473,7 @@ class IronMQ(_Sender):
                     if lacking or subscriber.get("paused") is True:
                         paused.append(text_of(subscriber, "name"))
                 notes += not_copied(left)
-                yield TheirQueue(name=name, settings=settings, notes=notes, paused=paused)
+                yield TheirQueue(name=name, settings=settings, notes=notes, paused=paused, hidden=hidden)
             if len(listed) < PAGE or text_of(listed[-1], "name") == last:
                 return
             last = text_of(listed[-1], "name")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import click
 
@@ -157,12 +158,14 @@ class TheirQueue:
         settings: As the queue API takes them.
         notes: What a person has to do.
         paused: Names of the subscribers that are paused when the queue is made.
+        hidden: Names of the headers whose values are not shown, by subscriber.
     """
 
     name: str
     settings: Mapping[str, Any]
     notes: Sequence[str] = ()
     paused: Sequence[str] = ()
+    hidden: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Source:
@@ -493,12 +496,13 @@ class Importer:
         try:
             ours = (self._found(path, root="") or {}).get("queue")
             outcome = Outcome.MADE if ours is None else Outcome.CHANGED
-            if ours is not None and _covers(ours, theirs.settings):
+            settings = theirs.settings if ours is None else _with_stored_headers(theirs, ours)
+            if ours is not None and _covers(ours, settings):
                 outcome = Outcome.SAME
             # What is not shown cannot be compared: it is written each time.
             if outcome is not Outcome.SAME or HIDDEN in json_text.write(ours):
                 dry = {"dry_run": True} if self._foreseen is not None else {}
-                body = {"queue": dict(theirs.settings), **dry}
+                body = {"queue": dict(settings), **dry}
                 patiently(self._here, "PUT", path, body, reads=bool(dry), sleep=self._sleep)
                 for name in theirs.paused if outcome is Outcome.MADE and not dry else ():
                     patiently(self._here, "POST", f"{path}/pause", {"subscriber": name}, sleep=self._sleep)
@@ -674,15 +678,45 @@ def _fits_a_path(name: str) -> bool:
     return NAME.fullmatch(name) is not None and name not in (".", "..")
 
 
+def _with_stored_headers(theirs: TheirQueue, ours: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Settings for a queue that is here already: headers that its sender does not show stay as they were set here."""
+    here = {(each.get("name"), _origin(each)): each.get("headers") or {} for each in _subscribers(ours)}
+    subscribers = []
+    for each in _subscribers(theirs.settings):
+        hidden = {name.lower() for name in theirs.hidden.get(str(each.get("name")), ())}
+        stored = here.get((each.get("name"), _origin(each)), {})
+        kept = {name: HIDDEN for name, value in stored.items() if value == HIDDEN and name.lower() in hidden}
+        subscribers.append({**each, "headers": {**kept, **(each.get("headers") or {})}} if kept else each)
+    push = theirs.settings.get("push")
+    return (
+        {**theirs.settings, "push": {**push, "subscribers": subscribers}} if subscribers and push else theirs.settings
+    )
+
+
+def _subscribers(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found = (settings.get("push") or {}).get("subscribers")
+    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+
+
+def _origin(subscriber: Mapping[str, Any]) -> tuple[str, str]:
+    """Scheme, host and port: where a value that is not shown may go."""
+    url = urlsplit(str(subscriber.get("url") or ""))
+    return url.scheme, url.netloc
+
+
 def _covers(shown: Any, wanted: Any) -> bool:
-    """Whether everything that is wanted is shown; lists of named things are compared by name."""
+    """Whether everything that is wanted is shown; lists of named things are compared by name, others in order."""
     if isinstance(wanted, Mapping):
+        # What is empty need not be shown.
+        shown = {} if shown is None else shown
         return isinstance(shown, Mapping) and all(_covers(shown.get(name), value) for name, value in wanted.items())
     if isinstance(wanted, list) and all(isinstance(each, Mapping) and "name" in each for each in wanted):
         if not isinstance(shown, list) or len(shown) != len(wanted):
             return False
         named = {each.get("name"): each for each in shown if isinstance(each, Mapping)}
         return all(_covers(named.get(each["name"]), each) for each in wanted)
+    if isinstance(wanted, list) and isinstance(shown, list) and len(shown) == len(wanted):
+        return all(map(_covers, shown, wanted))
     return shown in (wanted, HIDDEN)
 
 

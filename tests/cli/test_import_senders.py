@@ -443,6 +443,44 @@ def test_basic_authentication_of_convoy_becomes_a_header(world: WebhooksWorld, s
     assert [each["uid"] for each in world.ask("GET", "/app")["data"]] == ["acme"]
 
 
+def test_queues_of_another_hub_differ_by_no_number(hub: ServedHub, sender: Sender, typed: Typed) -> None:
+    # Given a queue and an alert that have numbers there, which are others here
+    alert = {"id": "0123456789ab", "type": "fixed", "direction": "asc", "trigger": 3, "queue": "told", "snooze": 60}
+    shown = {"id": "5f0c", "name": "q", "type": "pull", "alerts": [alert]}
+    sender.answers = {"/3/projects/p/queues": {"queues": [{"name": "q"}]}, "/3/projects/p/queues/q": {"queue": shown}}
+    assert imported(typed, "ironmq", sender, "--project", "p") == [("queue", "q", "made")]
+    # When it is copied again, then nothing is written, but for what differs there
+    writes = len(hub.writes)
+    assert imported(typed, "ironmq", sender, "--project", "p") == []
+    assert len(hub.writes) == writes
+    alert["trigger"] = 4
+    assert imported(typed, "ironmq", sender, "--project", "p") == [("queue", "q", "changed")]
+    assert queue(hub, "q")["alerts"][0]["trigger"] == 4
+
+
+def test_headers_that_another_hub_hides_stay_as_they_were_set_here(
+    hub: ServedHub, sender: Sender, typed: Typed
+) -> None:
+    # Given a hub that does not show the value of a header, which is set here after the queue was copied
+    headers = {"X-Token": "********", "Accept": "text/plain"}
+    subscriber = {"name": "crm", "url": "https://a.example/in", "headers": headers}
+    shown = {"id": "5f0c", "name": "q", "type": "multicast", "push": {"subscribers": [subscriber]}}
+    sender.answers = {"/3/projects/p/queues": {"queues": [{"name": "q"}]}, "/3/projects/p/queues/q": {"queue": shown}}
+    imported(typed, "ironmq", sender, "--project", "p")
+    here = f"{hub.base_url}/3/projects/{PROJECT}/queues/q/subscribers"
+    again = {"subscribers": [{**subscriber, "headers": {**headers, "X-Token": "hush"}}]}
+    assert (
+        requests.post(here, json=again, headers={"Authorization": f"OAuth {HUB_TOKEN}"}, timeout=40).status_code == 200
+    )
+    # When it is copied again, then nothing differs, and the header is still sent
+    assert {outcome for _, _, outcome in imported(typed, "ironmq", sender, "--project", "p")} == {"same"}
+    assert queue(hub, "q")["push"]["subscribers"][0]["headers"] == headers
+    # And one of another host is not given it
+    subscriber["url"] = "https://b.example/in"
+    assert ("queue", "q", "changed") in imported(typed, "ironmq", sender, "--project", "p")
+    assert queue(hub, "q")["push"]["subscribers"][0]["headers"] == {"Accept": "text/plain"}
+
+
 def test_headers_of_queues_that_are_hidden_here_are_written_each_time(
     hub: ServedHub, sender: Sender, typed: Typed
 ) -> None:
