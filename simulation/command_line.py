@@ -23,9 +23,10 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 import requests
 from cli.__main__ import COMMANDS, run
 from cli.hub import HubOptions
-from cli.operators.deployment import Deployment, deployment
+from cli.operators.deployment import KEY_OUTPUT, Deployment, deployment
 from requests.structures import CaseInsensitiveDict
 
+from pushhub.base.ports import PushRequest
 from pushhub.cloud.clock import SystemClock
 from simulation.account import Account
 from simulation.promises.talks.talk import Typed
@@ -33,6 +34,9 @@ from simulation.scheduler import SECOND
 
 URL = "https://hub.example"
 """Where the command line takes the hub to be."""
+
+KEY = "WebhooksKey"
+"""The key that seals, as the template calls it."""
 
 
 class _Pipe(io.BytesIO):
@@ -122,7 +126,7 @@ class _Outputs(dict[str, str]):
     """The outputs of the stack: what they name is called as in the template."""
 
     def __missing__(self, name: str) -> str:
-        return name.removesuffix("Name")
+        return KEY if name == KEY_OUTPUT else name.removesuffix("Name")
 
 
 class _Functions:
@@ -236,11 +240,24 @@ def _asked(
 ) -> _Answer:
     parts = urlsplit(url)
     query = urlencode([*parse_qsl(parts.query), *(params or {}).items()])
+    if parts.hostname != urlsplit(URL).hostname:
+        return _asked_elsewhere(account, method, parts._replace(query=query).geturl(), headers)
     path = unquote(parts.path) + (f"?{query}" if query else "")
     answer = account.http(method, path, json if data is None else data, headers=headers)
     if not answer.status:
         raise requests.ConnectionError
     return _Answer(answer.status, answer.headers, _written(answer.body))
+
+
+def _asked_elsewhere(account: Account, method: str, url: str, headers: Mapping[str, str]) -> _Answer:
+    """Somebody else's server, which is only read."""
+    if method != "GET" or (urlsplit(url).hostname or "") not in account.endpoints.known:
+        raise requests.ConnectionError
+    _, reply = account.endpoints.at(url).asked(
+        PushRequest(url=url, body=b"", headers=headers, method="GET"), "command line"
+    )
+    account.scheduler.sleep(50_000)
+    return _Answer(reply.status, reply.headers, reply.body)
 
 
 def _written(body: Any) -> bytes:

@@ -84,6 +84,7 @@ class Asked:
         ended_at: When the connection ended, microseconds; None while it is open.
         said: The body of the answer, if it is well and says something.
         path: The path that it was sent to.
+        query: Its query.
     """
 
     at: int
@@ -97,6 +98,7 @@ class Asked:
     ended_at: int | None = None
     said: bytes = b""
     path: str = ""
+    query: str = ""
 
 
 class Endpoint:
@@ -144,8 +146,8 @@ class Endpoint:
         self.account.asked += 1
         headers = {name.lower(): value for name, value in request.headers.items()}
         message_id = self.about(headers, request.body)
-        path = urlsplit(request.url).path
-        seen = Asked(now, headers, request.body, message_id, environment, path=path)
+        url = urlsplit(request.url)
+        seen = Asked(now, headers, request.body, message_id, environment, path=url.path, query=url.query)
         self.log.append(seen)
         self.about_message[message_id].append(seen)
         if mood is Mood.DOWN or (mood is Mood.FLAPPING and now // MINUTE % 2):

@@ -386,6 +386,7 @@ class IronMqWorld(PushWorld):
         ironmq_lists.push(talk)
         ironmq_effects.push(talk)
         command_line.queues(talk)
+        command_line.recorded(talk)
         traces.queues(talk)
         bounds.swept(talk, partial(self._account.purge, "PushQueue"))
 

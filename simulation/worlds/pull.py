@@ -252,6 +252,7 @@ class PullWorld(World):
         ironmq_lists.pull(one)
         ironmq_effects.pull(one)
         command_line.moved(one, two)
+        command_line.queues_taken_over(one, two)
         whose.queues(one, two)
         edges.queues(one)
         bounds.queues(one)

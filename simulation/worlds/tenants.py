@@ -119,7 +119,9 @@ class TenantsWorld(World):
 
     def talk(self) -> None:
         """What an operator types about projects and tokens; who may do what with Svix's API, and what it keeps."""
-        command_line.operators(self._talking("", lambda *_: {}))
+        talk = self._talking("", lambda *_: {})
+        command_line.operators(talk)
+        command_line.archives(talk)
         one, two = (self._talking_webhooks() for _ in range(2))
         rights.webhooks(one, two)
         round_trips.webhooks(one)

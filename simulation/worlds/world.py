@@ -239,7 +239,7 @@ class World(ABC):
         came: list[Came] = []
 
         def answers(seen: Asked, _: Random) -> Reply:
-            came.append(Came(seen.at, seen.headers, seen.body, seen.path))
+            came.append(Came(seen.at, seen.headers, seen.body, seen.path, seen.query))
             status, body, *headers = say(came[-1])
             return Reply(status, body=body, takes=0, headers=headers[0] if headers else {})
 

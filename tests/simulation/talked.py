@@ -202,3 +202,11 @@ def connecting(account: Account, changed: Changed) -> Connect:
         return Connected(status, frames, partial(gateway.send, connection), partial(gateway.cut, connection))
 
     return connect
+
+
+def bearer(_: str, token: str) -> Mapping[str, str]:
+    """How a client of webhooks shows its token."""
+    return {"authorization": f"Bearer {token}"}
+
+
+WEBHOOKS = ("/api/v1", bearer)

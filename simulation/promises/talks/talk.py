@@ -46,12 +46,14 @@ class Came:
         headers: Its headers, names in lower case.
         body: Its body.
         path: What it was sent to.
+        query: With which query.
     """
 
     at: int
     headers: Mapping[str, str]
     body: bytes
     path: str = ""
+    query: str = ""
 
 
 @dataclass(frozen=True)
