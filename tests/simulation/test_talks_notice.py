@@ -17,9 +17,10 @@ from simulation.promises.talks import (
     store_settings,
     topics,
 )
+from simulation.promises.talks.command_line import archive_commands, sender_commands
 from simulation.promises.talks.pages import by_pages, chosen
 from simulation.promises.talks.talk import OTHER_ANSWER, Surroundings, Talk
-from tests.simulation.talked import IRONMQ, STORES, TOPICS, one_higher, talked
+from tests.simulation.talked import IRONMQ, STORES, TOPICS, WEBHOOKS, one_higher, talked
 
 Shown = Callable[[str, str], Mapping[str, str]]
 
@@ -31,10 +32,12 @@ SPOKEN: dict[ModuleType, tuple[str, Shown]] = {
     store_settings: STORES,
     store_effects: STORES,
     topics: TOPICS,
+    archive_commands: IRONMQ,
+    sender_commands: WEBHOOKS,
 }
 
-ANSWERED_ALONE = {"_asked_otherwise", "_misspelt"}
-"""Parts that look at statuses and headers alone."""
+ANSWERED_ALONE = {"_asked_otherwise", "_misspelt", "_wrongly"}
+"""Parts that look at statuses, headers and exit codes alone."""
 
 
 def parts(module: ModuleType) -> list[Any]:
@@ -63,6 +66,8 @@ def test_there_are_parts() -> None:
         store_settings: 4,
         store_effects: 6,
         topics: 9,
+        archive_commands: 3,
+        sender_commands: 4,
     }
 
 

@@ -253,7 +253,7 @@ def _reckoned(talk: Talk) -> None:
         talk.is_so(f"ten in a call to {kind} cost no more than one", True, together <= alone)
     stream = ("--stream", "--sink", "s3")
     talk.is_so("a batch of a stream", True, total(*stream, "--together", "1000") < total(*stream, "--together", "1"))
-    for words in (
+    wrong: tuple[tuple[str, ...], ...] = (
         ("--together", "11"),
         ("--together", "1001", "--stream"),
         ("--messages", "-1"),
@@ -263,8 +263,9 @@ def _reckoned(talk: Talk) -> None:
         ("--failing", "101"),
         ("--transformed", "-1"),
         ("--sink", "other"),
-    ):
-        talk.typed("cost", *words, code=WRONG_USAGE)
+    )
+    for each in wrong:
+        talk.typed("cost", *each, code=WRONG_USAGE)
 
 
 __all__ = ["archives", "recorded"]

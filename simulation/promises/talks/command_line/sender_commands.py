@@ -81,10 +81,10 @@ def _outpost(talk: Talk) -> None:
     """Tenants on two pages, patterns of topics, headers as a text, and a destination that is no webhook."""
     came = talk.listen("taken-a.example", lambda _: (200, b""))
     config = {"url": "https://taken-a.example/in", "custom_headers": '{"X-Key": "k"}'}
-    hook = {"id": "des_1", "type": "webhook", "topics": ["order.*", "user.created"], "config": config}
+    hook: dict[str, Any] = {"id": "des_1", "type": "webhook", "topics": ["order.*", "user.created"], "config": config}
     hook |= {"credentials": {"secret": OUTPOST_SECRET}, "disabled_at": None, "metadata": {"team": "x"}}
-    off = {**hook, "id": "des_3", "topics": ["*"], "disabled_at": "2026-01-01T00:00:00Z"}
-    queue = {"id": "des_2", "type": "aws_sqs", "topics": ["*"], "config": {}, "credentials": {}}
+    off: dict[str, Any] = {**hook, "id": "des_3", "topics": ["*"], "disabled_at": "2026-01-01T00:00:00Z"}
+    queue: dict[str, Any] = {"id": "des_2", "type": "aws_sqs", "topics": ["*"], "config": {}, "credentials": {}}
 
     def tenants(query: Mapping[str, str]) -> dict[str, Any]:
         if query.get("next") == "n1":
@@ -129,7 +129,7 @@ def _convoy(talk: Talk) -> None:
         {"uid": "s1", "value": CONVOY_SECRET, "expires_at": None},
     ]
     key = {"type": "api_key", "api_key": {"header_name": "X-Key", "header_value": "k"}}
-    first = {
+    first: dict[str, Any] = {
         "uid": "ep-1",
         "owner_id": "taken-acme",
         "url": "https://taken-c.example/in",
@@ -209,7 +209,12 @@ def _hook0(talk: Talk) -> None:
         "url": "https://taken-e.example/in",
         "headers": {"X-Key": ["k"], "X-Region": "1"},
     }
-    first = {"subscription_id": "s-1", "is_enabled": True, "event_types": ["order.paid"], "description": "crm"}
+    first: dict[str, Any] = {
+        "subscription_id": "s-1",
+        "is_enabled": True,
+        "event_types": ["order.paid"],
+        "description": "crm",
+    }
     first |= {"secret": HOOK0_SECRET, "metadata": {"a": "b"}, "labels": {"tenant": "acme"}, "target": target}
     put = {**first, "subscription_id": "s-2", "target": {**target, "method": "PUT"}}
     off = {**first, "subscription_id": "s-3", "is_enabled": False}
