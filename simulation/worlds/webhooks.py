@@ -427,7 +427,7 @@ class WebhooksWorld(PushWorld):
         talks.through(one)
         command_line.webhooks(one)
         command_line.imported(one, two)
-        command_line.taken_over(one)
+        command_line.taken_over(self._talking_webhooks())
         described.webhooks(one)
         whose.webhooks(one, two)
         edges.webhooks(one)
