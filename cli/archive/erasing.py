@@ -51,7 +51,7 @@ PROJECT = "PROJECT"
 _TRAIL = "audit trail"
 _FORMER = "former versions of curated files"
 _CURATED_BY_DAY = re.compile(r"(?:curated/(?:records|deliveries|attempts_hourly)|quarantine)/dt=(?P<day>[0-9-]{10})/")
-_CURATED_OF_ALL = ("curated/findings/", "curated/gone/", "curated/open/", "work/")
+_CURATED_OF_ALL = ("curated/findings/", "curated/gone/", "curated/open/", "curated/outages/", "work/")
 _BESIDE_RECORDS = ("curated/deliveries", "curated/attempts_hourly")
 """Made after a day's records are, in the same run of the job."""
 _BATCH = 500

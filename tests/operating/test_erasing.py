@@ -163,7 +163,8 @@ class Hub:
             return
         for place in ("curated/deliveries", "curated/attempts_hourly", "quarantine"):
             replace(f"{place}/dt={DAY}", whose)
-        for place in ("curated/findings/dt=2026-01-01", "curated/open/2026-01-01", "work/deliveries"):
+        later = ("curated/findings/dt=2026-01-01", "curated/outages/dt=2026-01-01", "curated/open/2026-01-01")
+        for place in (*later, "curated/gone/dt=2026-01-01", "work/deliveries"):
             replace(place, whose)
         for place in ("deliveries", "findings"):
             self.s3.put_object(Bucket=RECORDS_BUCKET, Key=f"curated/days/{place}/dt={DAY}/files.txt", Body=b"x")
@@ -329,7 +330,7 @@ def test_everything_of_a_project_goes_and_nothing_of_another(hub: Hub) -> None:
     hub.now += SETTLED_MS
     places, said = hub.delete(code=0)
     # Then nothing was left to remove but what the job had made before, and its own item is gone, too
-    assert places.pop("former versions of curated files") == (8, 0)
+    assert places.pop("former versions of curated files") == (10, 0)
     assert {*places.values()} == {(0, 0)}
     assert [each for each in said.splitlines() if not each.startswith("done: ")] == []
     keys = {(each["pk"]["S"], each["sk"]["S"]) for each in hub.all("ConfigTable")}
@@ -342,7 +343,7 @@ def test_no_version_of_what_the_job_has_made_names_it(hub: Hub) -> None:
     # Given curated files of several nights
     for _ in range(2):
         hub.make_curated()
-    assert len(hub.naming("curated/")) == 10
+    assert len(hub.naming("curated/")) == 14
     # When the project is deleted, and a night is killed when it has taken out findings and made the records again, or
     # has made everything again and has not taken out findings
     hub.delete()
