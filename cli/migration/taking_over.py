@@ -7,12 +7,12 @@ deleted.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 import click
 
@@ -680,28 +680,34 @@ def _fits_a_path(name: str) -> bool:
 
 def _with_stored_headers(theirs: TheirQueue, ours: Mapping[str, Any]) -> Mapping[str, Any]:
     """Settings for a queue that is here already: headers that its sender does not show stay as they were set here."""
-    here = {(each.get("name"), _origin(each)): each.get("headers") or {} for each in _subscribers(ours)}
-    subscribers = []
-    for each in _subscribers(theirs.settings):
-        hidden = {name.lower() for name in theirs.hidden.get(str(each.get("name")), ())}
-        stored = here.get((each.get("name"), _origin(each)), {})
-        kept = {name: HIDDEN for name, value in stored.items() if value == HIDDEN and name.lower() in hidden}
-        subscribers.append({**each, "headers": {**kept, **(each.get("headers") or {})}} if kept else each)
-    push = theirs.settings.get("push")
-    return (
-        {**theirs.settings, "push": {**push, "subscribers": subscribers}} if subscribers and push else theirs.settings
-    )
+    here = {_whose(each): each.get("headers") or {} for each in _subscribers(ours) if isinstance(each, Mapping)}
+
+    def kept(subscriber: object) -> object:
+        if not isinstance(subscriber, Mapping):
+            return subscriber
+        hidden = {name.lower() for name in theirs.hidden.get(str(subscriber.get("name")), ())}
+        stored = here.get(_whose(subscriber), {})
+        headers = {name: HIDDEN for name, value in stored.items() if value == HIDDEN and name.lower() in hidden}
+        return {**subscriber, "headers": headers | dict(subscriber.get("headers") or {})} if headers else subscriber
+
+    subscribers = [*map(kept, _subscribers(theirs.settings))]
+    if not subscribers:
+        return theirs.settings
+    return {**theirs.settings, "push": {**theirs.settings["push"], "subscribers": subscribers}}
 
 
-def _subscribers(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    found = (settings.get("push") or {}).get("subscribers")
-    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+def _subscribers(settings: Mapping[str, Any]) -> Sequence[object]:
+    push = settings.get("push")
+    found = push.get("subscribers") if isinstance(push, Mapping) else None
+    return found if isinstance(found, list) else []
 
 
-def _origin(subscriber: Mapping[str, Any]) -> tuple[str, str]:
-    """Scheme, host and port: where a value that is not shown may go."""
-    url = urlsplit(str(subscriber.get("url") or ""))
-    return url.scheme, url.netloc
+def _whose(subscriber: Mapping[str, Any]) -> tuple[str, str]:
+    """Name, and scheme, host and port: whose a value is that is not shown, and where it may go. Both as text, as what
+    stands there at a sender may be anything.
+    """
+    scheme, gap, rest = str(subscriber.get("url")).partition("://")
+    return str(subscriber.get("name")), f"{scheme}{gap}{re.split('[/?#]', rest, maxsplit=1)[0]}"
 
 
 def _covers(shown: Any, wanted: Any) -> bool:
