@@ -348,6 +348,9 @@ class _Life:
             chance = self._random.random()
             if chance < 0.03:
                 now += 60_000
+                if now >= self._plan.end_ms:
+                    self._truth["reserved"] += 1
+                    return
                 continue
             now += int(self._random.expovariate(1 / 3_000)) + 1
             if now >= self._plan.end_ms:
