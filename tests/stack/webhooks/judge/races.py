@@ -62,14 +62,14 @@ def check_37_a_resend_meets_an_automatic_retry(stage: Stage) -> None:
         time.sleep(1)
     stage.attempted(app, endpoint, message, 0)
 
-    told: list[str] = []
+    listed: list[str] = []
 
     def settled() -> bool | None:
         attempts = stage.svix.message_attempt.list_by_msg(app.id, message.id).data
-        told[:] = [f"{each.timestamp} {each.trigger_type} {each.response_status_code}" for each in attempts]
+        listed[:] = [f"{each.timestamp} {each.trigger_type} {each.response_status_code}" for each in attempts]
         return len(attempts) == len(inbox.came) >= 3 or None
 
-    until(settled, lambda: f"as many attempts told as were made: {len(inbox.came)} made, {resends} asked for, {told}")
+    until(settled, lambda: f"as many attempts told as were made: {len(inbox.came)} made, {resends} asked for, {listed}")
     attempts = stage.svix.message_attempt.list_by_msg(app.id, message.id).data
     assert len({each.id for each in attempts}) == len(attempts)
     # A resend that is asked for while another has not begun is the same try, as happens on a slow machine.
