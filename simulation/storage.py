@@ -66,7 +66,9 @@ class S3:
             return common | ({"Contents": [{"Key": each} for each in keys]} if keys else {})
         found = [{"Key": each, "ETag": f'"{_etag(self.objects[Bucket, each])}"'} for each in keys[:A_PAGE]]
         answer: dict[str, Any] = {"Contents": found} if found else {}
-        return answer | ({"NextContinuationToken": keys[A_PAGE - 1]} if len(keys) > A_PAGE else {})
+        if len(keys) > A_PAGE:
+            answer |= {"IsTruncated": True, "NextContinuationToken": keys[A_PAGE - 1]}
+        return answer
 
     def list_object_versions(self, *, Bucket: str, Prefix: str = "", **_: Any) -> dict[str, Any]:  # noqa: N803
         """ListObjectVersions, in a page."""

@@ -13,7 +13,10 @@ import pytest
 from botocore.exceptions import ClientError
 from simulation.dynamodb import READS_PER_KEY, WRITES_PER_KEY, DynamoDB, Index, Schema
 from simulation.sqs import Chances, Queue, QueueSettings
+from simulation.storage import A_PAGE, S3
 from tests.fakes import FakeClock
+
+from pushhub.cloud.bucket import Bucket
 
 ROOT = Path(__file__).parents[2]
 DAY_S = 86_400
@@ -409,3 +412,13 @@ def test_a_fifo_queue_keeps_what_is_deleted_after_its_time(clock: FakeClock) -> 
         # When it is deleted, then a standard queue does it, and a FIFO queue refuses: it comes again
         assert waiting.delete(received.handle) is not fifo
         assert len(waiting.receive(1)) == fifo
+
+
+def test_a_listing_of_more_than_a_page_is_read_to_its_end() -> None:
+    # Given one object more than S3 lists in an answer
+    storage = S3()
+    for number in range(A_PAGE + 1):
+        storage.put_object(Bucket="b", Key=f"a/{number:04}", Body=b"")
+    # When the hub's own reader lists them, then the last one is among them
+    client: Any = storage
+    assert len([*Bucket(client, "b").listed("a/")]) == A_PAGE + 1
