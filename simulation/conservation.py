@@ -76,9 +76,10 @@ def _wrongs(lives: list[dict[str, Any]], added: int | None) -> Iterable[tuple[st
         yield "record missing", f"reservations {counts}"
     # A manual try may follow an end, and deliver a second time.
     ends = [each for each in lives if each["state"] in ENDS and not each.get("manual")]
-    # An acknowledgement may come before the answer of its attempt: then both records say that it arrived.
+    # An acknowledgement, its owner or its time may end it before the answer of its attempt: both records say so then.
     different = {each["state"] for each in ends}
-    settled = [each for each in ends if not (each["kind"] == "attempt" and each["state"] == "acknowledged")]
+    late = {"acknowledged", "cancelled", "expired"}
+    settled = [each for each in ends if not (each["kind"] in {"attempt", "poll"} and each["state"] in late)]
     if len(different) > 1 or len(settled) > 1:
         yield "ended twice", ", ".join(f"{each['kind']} {each['state']} {each['at']}" for each in ends)
 

@@ -149,12 +149,13 @@ class Lives:
             delivery, acknowledge(delivery, delivery.subscriber_id, attempt or delivery.attempts, at), at
         )
 
-    def answer_late(self, acknowledged: Delivery, begun: Delivery, *, at: int) -> Delivery:
-        """The answer of an attempt that was acknowledged before it arrived."""
-        answer = Answer(status_code=202, message="", started_at=at - 50, finished_at=at)
-        folded = merge_attempt(acknowledged, begun, answer, Verdict.RESERVED)
+    def answer_late(self, ended: Delivery, begun: Delivery, *, at: int, status: int = 202) -> Delivery:
+        """The answer of an attempt during which its delivery was acknowledged, or ended otherwise."""
+        answer = Answer(status_code=status, message="", started_at=at - 50, finished_at=at)
+        verdict = Verdict.RESERVED if status == 202 else Verdict.DELIVERED if status < 300 else Verdict.FAILED
+        folded = merge_attempt(ended, begun, answer, verdict)
         assert folded is not None
-        return self.became(acknowledged, folded, at)
+        return self.became(ended, folded, at)
 
     def close(self, delivery: Delivery, state: str, at: int) -> Delivery:
         """Settle it without an attempt."""

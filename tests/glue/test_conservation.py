@@ -249,6 +249,10 @@ def test_a_delivery_that_goes_on_after_its_end_is_named(spark: SparkSession) -> 
     one_of_two.answer_late(one_of_two.acknowledge(sound, NOON + 10, 1), sound, at=NOON + 90)
     one_of_two.attempt(one_of_two.attempt(broken, 503))
     del one_of_two.records[3]
+    # And attempts that were under way when something else ended their deliveries
+    for state, status in (("cancelled", 200), ("expired", 503)):
+        (under_way,) = one_of_two.post()
+        one_of_two.answer_late(one_of_two.close(under_way, state, NOON + 10), under_way, at=NOON + 90, status=status)
     # Then each is named, the first by both attempts, and no other
     of_taken, of_lives, of_differ, of_one = findings(spark, taken, lives, differ, one_of_two)
     both = "attempt 1 at 2026-11-18 12:00:00.100; attempt 2 at 2026-11-18 12:00:05.100"

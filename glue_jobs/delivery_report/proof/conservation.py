@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from ..records.compaction import DayIntake
 from ..records.intake import expected_records
 from ..records.links import Missing
-from ..storage.schema import SETTLED
+from ..storage.schema import ENDED_OTHERWISE, SETTLED
 from .deliveries import IDENTITY, delivery_events
 from .findings import finding_of, found, some
 from .pulses import Gap
@@ -135,9 +135,10 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     events = delivery_events(theirs)
     asked = F.col("kind").isin("attempt", "poll")
     wins = (asked & (F.col("verdict") == "delivered")) | F.col("kind").isin("acknowledged", "delivered")
-    ends = F.col("state").isin(*SETTLED) & ~(asked & (F.col("state") == "acknowledged"))
+    late_answer = asked & F.col("state").isin(*ENDED_OTHERWISE)
+    ends = F.col("state").isin(*SETTLED) & ~late_answer
     by_itself = ~F.coalesce("manual", F.lit(False))
-    goes_on = by_itself & ~F.col("accepted") & ~ends & ~(asked & (F.col("state") == "acknowledged"))
+    goes_on = by_itself & ~F.col("accepted") & ~ends & ~late_answer
     label = F.concat_ws(" ", "kind", "attempt", F.concat(F.lit("at "), F.date_format("at", "yyyy-MM-dd HH:mm:ss.SSS")))
     lives = events.groupBy(*IDENTITY).agg(
         F.sort_array(F.collect_set("step")).alias("steps"),

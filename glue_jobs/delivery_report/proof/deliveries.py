@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..storage.schema import SETTLED, STATES, struct
+from ..storage.schema import ENDED_OTHERWISE, SETTLED, STATES, struct
 
 IDENTITY: Final = ("project", "queue", "queue_uid", "message_id", "delivery_id")
 """What identifies a delivery; a dead letter keeps its message id in another queue."""
@@ -97,8 +97,8 @@ def delivery_rows(records: DataFrame) -> DataFrame:
     """One row per delivery, as :data:`DELIVERY` describes it."""
     accepted, kind, state = F.col("accepted"), F.col("kind"), F.col("state")
     asked = kind.isin("attempt", "poll")
-    # An attempt never settles as acknowledged: its acknowledgement came first and has a record of its own.
-    settles = state.isin(*SETTLED) & ~(asked & (state == "acknowledged"))
+    late = asked & state.isin(*ENDED_OTHERWISE)
+    settles = state.isin(*SETTLED) & ~late
     # What a person asked for may follow an end, and arrive a second time: it is counted, but contradicts nothing.
     by_itself = ~F.coalesce("manual", F.lit(False))
     wins = (asked & (F.col("verdict") == "delivered")) | kind.isin("acknowledged", "delivered")
@@ -136,7 +136,7 @@ def delivery_rows(records: DataFrame) -> DataFrame:
             _total(settles & by_itself).alias("settlements"),
             _total(wins & by_itself).alias("wins"),
             F.max(F.when(settles, F.col("rank"))).alias("end"),
-            F.max(F.when(~settles & ~(asked & (state == "acknowledged")) & by_itself, F.col("rank"))).alias("open"),
+            F.max(F.when(~settles & ~late & by_itself, F.col("rank"))).alias("open"),
             F.count("step").alias("steps"),
             F.max(F.when(accepted & F.col("pull"), F.col("reservations"))).alias("base_step"),
             # What ends or gives back a pull message tells how often it was reserved, which shows reservations lost at

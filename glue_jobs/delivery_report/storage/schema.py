@@ -26,6 +26,9 @@ KINDS: Final = tuple(each.value for each in RecordKind)
 
 SETTLED: Final = ("delivered", "acknowledged", "exhausted", "expired", "cancelled")
 
+ENDED_OTHERWISE: Final = ("acknowledged", "expired", "cancelled")
+"""No attempt leaves its delivery in one of these: it was under way when something else ended it, which has a record."""
+
 STATES: Final = ("pending", "retrying", "reserved", "polling", "held", *SETTLED)
 """A state's place in this list is its code where states are packed into numbers."""
 

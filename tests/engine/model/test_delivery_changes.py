@@ -392,6 +392,51 @@ def test_an_answer_to_another_attempt_than_the_acknowledged_one_is_dropped() -> 
     assert merge_attempt(to_one(acknowledged_attempt=4), to_one(), an_answer(), Verdict.FAILED) is None
 
 
+@pytest.mark.parametrize("state", [DeliveryState.CANCELLED, DeliveryState.EXPIRED])
+@pytest.mark.parametrize("verdict", [Verdict.DELIVERED, Verdict.FAILED])
+def test_an_attempt_of_what_its_owner_or_its_time_ends_meanwhile_is_recorded_and_the_end_stands(
+    state: DeliveryState, verdict: Verdict
+) -> None:
+    # Given a delivery that ends without an attempt while one is made
+    begun = to_one()
+    ended = close(begun, state, START + 90_600)
+    # When its answer comes, and that of a duplicate
+    late = merge_attempt(ended, begun, an_answer(201, "Made"), verdict, subscriber="A2", url="u:a2", dialect="hub")
+    assert late is not None
+    # Then it is on the books once, and nothing is due
+    status = TargetStatus(tries=4, status_code=201, message="Made", last_try_at=START + 90_750, name="A2", url="u:a2")
+    attempt = replace(recorded(201), verdict=verdict, subscriber="A2", dialect="hub", wait_after_ms=None)
+    assert late == replace(
+        ended, tries=3, attempts=4, statuses={"a": status}, last=attempt, earlier=(BEFORE,), version=10
+    )
+    assert merge_attempt(late, begun, an_answer(), Verdict.DELIVERED) is None
+
+
+def test_attempts_under_way_while_manual_tries_end_a_delivery_are_recorded() -> None:
+    # Given an automatic try under way, and two manual ones beside it, of which the second ends the delivery
+    begun = to_one()
+    current = begun
+    for code, verdict in ((500, Verdict.FAILED), (200, Verdict.DELIVERED)):
+        wanted = ask_for_try(current, START + 90_400)
+        current = after_asked_try(wanted, an_answer(code), verdict, asked_at=wanted.asked_at)
+        assert current.attempts > 3
+    # When the automatic one's answer comes, also after the first manual one only
+    late = merge_attempt(current, begun, an_answer(503, "Busy", at=START + 91_000), Verdict.FAILED)
+    # Then it is the sixth attempt, what arrived stays so, and a duplicate of it is not counted
+    assert late is not None
+    assert (late.state, late.attempts, late.tries, late.settled_at) == (
+        DeliveryState.DELIVERED,
+        6,
+        3,
+        current.settled_at,
+    )
+    assert late.last is not None
+    assert (late.last.number, late.last.status_code, late.last.manual) == (6, 503, False)
+    assert [each.manual for each in known_attempts(late)] == [False, True, True, False]
+    assert (late.status("a").status_code, late.status("a").tries) == (200, 6)
+    assert merge_attempt(late, begun, an_answer(), Verdict.DELIVERED) is None
+
+
 def test_success_of_an_attempt_that_was_recorded_otherwise_delivers() -> None:
     # Given a duplicate that failed first, and waits in the schedule
     begun = to_one()

@@ -125,4 +125,6 @@ def test_without_retries_the_first_failure_parks_until_a_person_resumes() -> Non
 def test_an_archived_delivery_stays_so_when_a_late_answer_comes() -> None:
     begun = after(a_delivery(), Verdict.FAILED)
     archived = close(begun, DeliveryState.CANCELLED, START)
-    assert merge_attempt(archived, begun, an_answer(START), Verdict.DELIVERED) is None
+    late = merge_attempt(archived, begun, an_answer(START), Verdict.DELIVERED)
+    assert late is not None
+    assert (late.state, late.attempts) == (DeliveryState.CANCELLED, begun.attempts + 1)

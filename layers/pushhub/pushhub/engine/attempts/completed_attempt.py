@@ -67,7 +67,15 @@ class CompletedAttempt:
         begun = self.order.delivery
         if counts_as_it_is(current, begun):
             return self.recorded_in(current)
-        folded = merge_attempt(current, begun, self.outcome.answer, self.outcome.verdict)
+        folded = merge_attempt(
+            current,
+            begun,
+            self.outcome.answer,
+            self.outcome.verdict,
+            subscriber=self.order.subscriber.name,
+            url=masked_url(self.order.subscriber.url),
+            dialect=self.dialect,
+        )
         if folded is None:
             return None
         folded = with_span(folded, self.span)

@@ -142,7 +142,8 @@ def activity_of(record: DeliveryRecord) -> Activity:
         accepted=int(record.kind is RecordKind.ACCEPTED and not record.manual),
         delivered=int(record.kind in _ENDED_WELL or (asked and record.verdict == "delivered")),
         failed=int(asked and record.verdict == "failed"),
-        given_up=int(record.kind in _GIVEN_UP or (asked and record.state in _GIVEN_UP)),
+        # An attempt of what has expired was under way then: a record before it has counted that.
+        given_up=int(record.kind in _GIVEN_UP or (asked and record.state == RecordKind.EXHAUSTED)),
         took=_class_of(record),
     )
 

@@ -548,28 +548,29 @@ def with_span(delivery: Delivery, span: Span | None) -> Delivery:
     return replace(delivery, last=replace(delivery.last, span=span))
 
 
-def merge_attempt(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict) -> Delivery | None:
+def merge_attempt(
+    current: Delivery,
+    begun: Delivery,
+    answer: Answer,
+    verdict: Verdict,
+    *,
+    subscriber: str = "",
+    url: str | None = None,
+    dialect: str = "raw",
+) -> Delivery | None:
     """The delivery with an attempt recorded that finished after the delivery changed; None when there is nothing to
     write.
 
-    Three things can have happened: the subscriber acknowledged before it answered (the attempt is recorded, the
-    acknowledgement stands); a duplicate of the same work was recorded first (success still counts, a second failure
-    does not); the delivery was settled in another way (nothing is recorded).
+    Two things can have happened. Its subscriber acknowledged it, a manual try, its owner or its time ended it: the
+    attempt is recorded, as it was made, and the end stands. Or a duplicate of the same work was recorded first:
+    success still counts, a second failure does not.
 
     Args:
         current: As stored now.
         begun: As it was when the attempt began.
     """
-    acknowledged_this = current.acknowledged_attempt == begun.attempts + 1 == current.attempts + 1
-    if current.state is DeliveryState.ACKNOWLEDGED and acknowledged_this:
-        acknowledged = current.status(begun.target)
-        folded = _with_attempt(current, begun.target, answer, verdict, None)
-        status = replace(acknowledged, tries=acknowledged.tries + 1, last_try_at=answer.finished_at)
-        # The acknowledgement took the place of the earlier attempt's message.
-        said = folded.last.answer if folded.last else ""
-        _, earlier = _with_room_for(said, known_attempts(begun)[-MOST_EARLIER:])
-        statuses = {**folded.statuses, begun.target: status}
-        return replace(folded, tries=current.tries + 1, statuses=statuses, earlier=earlier)
+    if current.settled and not _tried_since(begun, current):
+        return _with_late_attempt(current, begun, answer, verdict, subscriber=subscriber, url=url, dialect=dialect)
     if current.settled or verdict is not Verdict.DELIVERED:
         return None
     old = current.status(begun.target)
@@ -582,6 +583,47 @@ def merge_attempt(current: Delivery, begun: Delivery, answer: Answer, verdict: V
         statuses={**current.statuses, begun.target: status},
         scheduled=False,
         version=current.version + 1,
+    )
+
+
+def _tried_since(begun: Delivery, current: Delivery) -> bool:
+    """Whether an automatic try was recorded since, or may have been."""
+    more = current.attempts - begun.attempts
+    if not more:
+        # Without an attempt only a duplicate finds that it is given up.
+        return current.state is DeliveryState.EXHAUSTED
+    if more == 1 and current.last is not None:
+        return not current.last.manual
+    since = [each.manual for each in known_attempts(current) if each.number > begun.attempts]
+    return len(since) != more or not all(since)
+
+
+def _with_late_attempt(
+    current: Delivery,
+    begun: Delivery,
+    answer: Answer,
+    verdict: Verdict,
+    *,
+    subscriber: str,
+    url: str | None,
+    dialect: str,
+) -> Delivery:
+    """A settled delivery with an attempt that was under way when it was settled."""
+    name = None if url is None else subscriber
+    folded = _with_attempt(current, begun.target, answer, verdict, None, name=name, url=url)
+    status = folded.status(begun.target)
+    if current.state in (DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED):
+        arrived = current.status(begun.target)
+        status = replace(status, status_code=arrived.status_code, message=arrived.message)
+    # An acknowledgement takes the place of the earlier attempt's message.
+    known = known_attempts(begun if current.attempts == begun.attempts else current)
+    _, earlier = _with_room_for(folded.last.answer if folded.last else "", known[-MOST_EARLIER:])
+    return replace(
+        folded,
+        last=folded.last and replace(folded.last, subscriber=subscriber, dialect=dialect),
+        tries=current.tries + 1,
+        statuses={**folded.statuses, begun.target: status},
+        earlier=earlier,
     )
 
 
