@@ -58,9 +58,6 @@ NOT_TRIED = (
 )
 """Routes whose values other talks ask for, or which need what only another route gives."""
 
-LENIENT = {"config", "unlimited", "readOnly", "version", "searchFields", "headers", "name"}
-"""Whose kind is not looked at, where they are not required: what is no kind of theirs has no effect."""
-
 NARROWER = {
     *(
         "origins",
@@ -175,8 +172,7 @@ def _cases(shapes: Shapes, schema: Mapping[str, Any], body: Any) -> Iterator[Cas
         inner = shapes.resolved(inner)  # noqa: PLW2901
         without = {key: each for key, each in body.items() if key not in {name, TWINS.get(name, name)}}
         for value, good in _values(shapes, inner):
-            lenient = name in LENIENT and name not in schema.get("required", ())
-            if not (name in NARROWER if good else lenient):
+            if not good or name not in NARROWER:
                 yield Case({**without, name: value}, good)
         if "properties" in inner and name not in NARROWER:
             some = body.get(name) or {}

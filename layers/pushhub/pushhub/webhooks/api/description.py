@@ -234,8 +234,10 @@ _APPLICATION_WANTED = settings_wanted(
     uid=nullable(UID),
     metadata=nullable(TEXTS),
     redaction=nullable(request(_REDACTION, means=setting_of(ApplicationFields, "redaction").means)),
-    searchFields=array(
-        text(maxLength=MAX_FIELD_BYTES), setting_of(ApplicationFields, "search_fields").means, maxItems=MAX_FIELDS
+    searchFields=nullable(
+        array(
+            text(maxLength=MAX_FIELD_BYTES), setting_of(ApplicationFields, "search_fields").means, maxItems=MAX_FIELDS
+        )
     ),
 )
 _APPLICATION_ADDITIONS = additions_shown(
@@ -263,6 +265,7 @@ _ENDPOINT_WANTED = settings_wanted(
     EndpointFields,
     url=text(setting_of(EndpointFields, "url").means, format="uri"),
     uid=nullable(UID),
+    version=nullable(whole(setting_of(EndpointFields, "version").means, 1, 65_535)),
     eventTypes=nullable(array(text(), setting_of(EndpointFields, "event_types").means, minItems=1)),
     channels=nullable(array(text(), setting_of(EndpointFields, "channels").means, minItems=1, maxItems=10)),
     metadata=nullable(TEXTS),

@@ -54,6 +54,8 @@ def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     name = call.names["event_type"]
     if NAME.fullmatch(name) is None:
         raise not_found()
+    if call.fields.raw("name") is not None:
+        call.fields.name("name")
     event_type, created = hub.event_types.replace(call.project, name, parse_stream_event_type(call.fields))
     return _shown(event_type, 201 if created else 200)
 

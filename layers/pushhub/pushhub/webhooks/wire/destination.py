@@ -147,6 +147,8 @@ def _status(fields: Fields) -> str:
 
 
 def _config(fields: Fields, scheme: str) -> dict[str, str]:
+    if fields.has("config") and fields.raw("config") is None:
+        raise fields.refuse("A JSON object is required", "config")
     section = fields.section("config")
     if section is None or scheme not in _PLACE:
         return {}

@@ -73,9 +73,10 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
     payload_text, content_type = members(body.decode())[name], None
     content = payload_text.encode()
     transformations = fields.section("transformationsParams")
-    if transformations is not None and transformations.raw("rawPayload") is not None:
-        content = transformations.text("rawPayload", most=2_097_152).encode()
-        content_type = _content_type(transformations)
+    if transformations is not None:
+        given = _content_type(transformations)
+        if transformations.raw("rawPayload") is not None:
+            content, content_type = transformations.text("rawPayload", most=2_097_152).encode(), given
     event_type = fields.name("eventType")
     return NewWebhook(
         fields=MessageFields(

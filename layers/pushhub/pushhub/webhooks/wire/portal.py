@@ -73,8 +73,9 @@ def parse_poller_rotation(fields: Fields) -> tuple[int | None, int]:
 
 
 def _capabilities(fields: Fields) -> frozenset[Capability]:
+    only_to_read = fields.raw("readOnly") is not None and fields.flag("readOnly", default=False)
     if fields.raw("capabilities") is None:
-        return READING if fields.raw("readOnly") is True else EVERYTHING
+        return READING if only_to_read else EVERYTHING
     if fields.raw("capabilities") == []:
         return READING
     names = fields.names("capabilities", NAME, most=len(_CAPABILITIES)) or ()

@@ -31,7 +31,8 @@ def parse_replay(fields: Fields, now: int, *, filtered: bool = False) -> TaskAsk
     until = now if until is None else until
     if since >= until and fields.raw("until") is not None:
         raise fields.refuse("since must be before until", "since")
-    if until - since > MAX_SPAN_MS and not fields.flag("unlimited", default=False):
+    unlimited = fields.flag("unlimited", default=False)
+    if until - since > MAX_SPAN_MS and not unlimited:
         raise fields.refuse("since must be at most 14 days before until", "since")
     ask = TaskAsk(
         since=since,
