@@ -508,6 +508,17 @@ class Table:
             self.drop(each, self.kept(each), expired=True)
         return len(gone)
 
+    def lose(self, project: str) -> int:
+        """Lose all items of a project, as in a disaster: the stream says nothing of it; returns how many."""
+        lost = [each for each in self.everything() if readable(plain(each["pk"])).startswith(f"{project}#")]
+        for each in lost:
+            change = Change(self.schema.name, each, None, self.kept(each)[0], b"", expired=False)
+            for move in self._moves(change):
+                move.late.change(move, b"", self._now_ms(), 0)
+            self._partitions[plain(each["pk"])].remove(plain(each["sk"]))
+        self._past.clear()
+        return len(lost)
+
     def paces(self) -> Iterator[tuple[str, Pace, Pace]]:
         """Name, writes and reads of the table and of each index."""
         yield self.schema.name, self.writes, self.reads
@@ -785,6 +796,10 @@ class DynamoDB:
             wanted = [names.get(each, each) for each in wanted]
             found = [{name: value for name, value in each.items() if name in wanted} for each in found]
         return answer | {"Items": found, "Count": len(found)}, page
+
+    def lose(self, table: str, project: str) -> int:
+        """Have a table lose all items of a project; returns how many."""
+        return self.tables[table].lose(project)
 
     def hold(self, writes: Sequence[Any]) -> Callable[[], None]:
         """Begin a transaction: until what is returned is called, other writes to its items conflict with it."""

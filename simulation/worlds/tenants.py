@@ -122,6 +122,9 @@ class TenantsWorld(World):
         talk = self._talking("", lambda *_: {})
         command_line.operators(talk)
         command_line.archives(talk)
+        command_line.recovered(
+            self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
+        )
         one, two = (self._talking_webhooks() for _ in range(2))
         rights.webhooks(one, two)
         round_trips.webhooks(one)

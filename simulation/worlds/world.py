@@ -214,6 +214,7 @@ class World(ABC):
             project,
             token,
             START_MS // 1000,
+            lambda table: account.dynamodb.lose(table, project),
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
 

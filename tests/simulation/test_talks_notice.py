@@ -17,7 +17,7 @@ from simulation.promises.talks import (
     store_settings,
     topics,
 )
-from simulation.promises.talks.command_line import archive_commands, sender_commands
+from simulation.promises.talks.command_line import archive_commands, recovery_commands, sender_commands
 from simulation.promises.talks.pages import by_pages, chosen
 from simulation.promises.talks.talk import OTHER_ANSWER, Surroundings, Talk
 from tests.simulation.talked import IRONMQ, STORES, TOPICS, WEBHOOKS, one_higher, talked
@@ -33,6 +33,7 @@ SPOKEN: dict[ModuleType, tuple[str, Shown]] = {
     store_effects: STORES,
     topics: TOPICS,
     archive_commands: IRONMQ,
+    recovery_commands: IRONMQ,
     sender_commands: WEBHOOKS,
 }
 
@@ -67,6 +68,7 @@ def test_there_are_parts() -> None:
         store_effects: 6,
         topics: 9,
         archive_commands: 3,
+        recovery_commands: 1,
         sender_commands: 4,
     }
 

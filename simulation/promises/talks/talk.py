@@ -92,6 +92,7 @@ class Surroundings:
         project: Its id.
         token: Its token.
         began_s: The second, since 1970, in which the time began.
+        loses: Has a table lose all items of the client's project, of which its stream says nothing; how many.
     """
 
     http: Callable[[str, str, object, Mapping[str, str]], Answered]
@@ -105,6 +106,7 @@ class Surroundings:
     project: str = ""
     token: str = ""
     began_s: int = 0
+    loses: Callable[[str], int] = lambda _: 0
 
 
 Shape = Callable[[str, str, int, object], str]
@@ -143,6 +145,7 @@ class Talk:
         self._headers = dict(headers or {})
         self._shape = shape
         self.listen = around.listen
+        self.loses = around.loses
         self.put_off_s = around.put_off_s
         self.turn = around.turn
         self.project = around.project

@@ -112,7 +112,7 @@ def test_an_attempt_comes_back_with_every_field_that_its_record_has() -> None:
     rebuild(world, [accepted, json.loads(json.dumps(attempt.as_fields()))])
     # Then it is as it was, but for what no record says
     [delivery] = world.messages.all_deliveries()
-    assert delivery.last == replace(seen, span=None, manual=False, answer="")
+    assert delivery.last == replace(seen, span=None, answer="")
 
 
 def test_a_body_that_lay_in_the_table_is_lost_and_its_deliveries_say_so() -> None:
@@ -186,8 +186,13 @@ def test_a_round_of_unicast_goes_on_among_those_who_subscribe_now() -> None:
     [message_id] = world.post("q", LARGE)
     world.run(seconds=5)
     recorded = records(world, message_id)
+    [stood] = world.messages.all_deliveries()
     lose(world)
-    assert rebuild(world, recorded).resumed == 1
+    assert rebuild(world, [*recorded, *recorded]).resumed == 1
+    # Each subscriber's last answer is known, but for its text
+    [delivery] = world.messages.all_deliveries()
+    assert {each.tries for each in delivery.statuses.values()} == {1}
+    assert delivery.statuses == {name: replace(each, message="", url=None) for name, each in stood.statuses.items()}
     world.run(seconds=HOUR)
     assert len(world.sender.requests) == 3
     assert [each.state for each in world.messages.all_deliveries()] == [DeliveryState.DELIVERED]

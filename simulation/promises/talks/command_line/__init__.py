@@ -7,6 +7,7 @@ from simulation.promises.talks.command_line.archive_commands import archives, re
 from simulation.promises.talks.command_line.moving_commands import imported, moved
 from simulation.promises.talks.command_line.operator_commands import operators
 from simulation.promises.talks.command_line.queue_commands import queues
+from simulation.promises.talks.command_line.recovery_commands import recovered
 from simulation.promises.talks.command_line.sender_commands import queues_taken_over, taken_over
 from simulation.promises.talks.command_line.store_commands import stores
 from simulation.promises.talks.command_line.topic_commands import topics
@@ -20,6 +21,7 @@ __all__ = [
     "queues",
     "queues_taken_over",
     "recorded",
+    "recovered",
     "stores",
     "taken_over",
     "topics",

@@ -16,7 +16,7 @@ from pushhub.base.times import epoch_ms
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
-from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, close, opening, schedule
+from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus, close, opening, schedule
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.ports import BodyStore, QueueSource, StoredMessages
 from pushhub.engine.records.ports import Restored
@@ -81,14 +81,15 @@ class Rebuilt:
 
 @dataclass(slots=True)
 class _Life:
-    """The records of one message: its acceptance, those of later additions, and for each delivery the last record and
-    the last attempt.
+    """The records of one message: its acceptance, those of later additions, and for each delivery the last record, the
+    last attempt at each subscriber, and the numbers of the attempts there.
     """
 
     accepted: Mapping[str, Any] | None = None
     added: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     last: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    attempt: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    attempts: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
+    numbers: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def add(self, record: Mapping[str, Any]) -> None:
         if record["kind"] == "accepted":
@@ -101,9 +102,27 @@ class _Life:
         if record["version"] >= self.last.get(delivery_id, record)["version"]:
             self.last[delivery_id] = record
         if record["kind"] in ("attempt", "poll"):
-            before = self.attempt.get(delivery_id, record)
-            if record["attempt"] >= before["attempt"]:
-                self.attempt[delivery_id] = record
+            number, subscriber_id = record["attempt"], record["subscriber_id"]
+            known = self.attempts.setdefault(delivery_id, {})
+            if number >= known.get(subscriber_id, record)["attempt"]:
+                known[subscriber_id] = record
+            self.numbers.setdefault((delivery_id, subscriber_id), set()).add(number)
+
+    def last_attempt(self, delivery_id: str) -> Mapping[str, Any] | None:
+        """The last attempt of a delivery."""
+        return max(self.attempts.get(delivery_id, {}).values(), key=lambda each: each["attempt"], default=None)
+
+    def statuses(self, delivery_id: str) -> dict[str, TargetStatus]:
+        """The last answer of each subscriber that was asked, without its text, which is in no record."""
+        return {
+            subscriber_id: TargetStatus(
+                tries=len(self.numbers[delivery_id, subscriber_id]),
+                status_code=each["status_code"],
+                last_try_at=epoch_ms(each["finished_at"]),
+                name=each.get("subscriber"),
+            )
+            for subscriber_id, each in self.attempts.get(delivery_id, {}).items()
+        }
 
     @property
     def open(self) -> bool:
@@ -265,7 +284,7 @@ def _delivery(message: Message, delivery_id: str, life: _Life) -> Delivery:
     if last is None:
         return first
     state = DeliveryState(last["state"])
-    attempt = life.attempt.get(delivery_id)
+    attempt = life.last_attempt(delivery_id)
     settled = state.value in _SETTLED
     return replace(
         first,
@@ -275,6 +294,7 @@ def _delivery(message: Message, delivery_id: str, life: _Life) -> Delivery:
         attempts=attempt["attempt"] if attempt else 0,
         acknowledged_attempt=last.get("attempt") if last["kind"] == "acknowledged" else None,
         last=_attempt(attempt) if attempt else None,
+        statuses=life.statuses(delivery_id),
         settled_at=epoch_ms(last["at"]) if settled else None,
         reason=last.get("reason", ""),
         version=last["version"],
@@ -298,6 +318,7 @@ def _attempt(record: Mapping[str, Any]) -> Attempt:
         dialect=record["dialect"],
         tries_max=record.get("tries_max"),
         poll=record["kind"] == "poll",
+        manual=bool(record.get("manual")),
         proof=Proof(
             schemes=tuple(record.get("signed_by", ())),
             client=record.get("token_client", ""),
