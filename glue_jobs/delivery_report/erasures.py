@@ -57,7 +57,7 @@ def _clear(spark: SparkSession, root: str, schema: StructType, of_erased: Column
     days = [each["dt"] for each in rows.where(of_erased).select("dt").distinct().collect()]
     if days:
         others = rows.where(F.col("dt").isin(*days) & ~of_erased).coalesce(1)
-        replace_days(others, root, days, erased=days)
+        replace_days(others, root, days)
     named = {day: named_files(root, day) for day in listed_days(root)}
     for day in _folders(listed(root)):
         remove_others(root, day, named.get(day, []))

@@ -30,7 +30,7 @@ from .run.arguments import Arguments, BadInput, midnight, parse
 from .run.progress import COUNT, Steps
 from .run.running import alone
 from .run.session import open_session
-from .storage.days import count_days, forget_days, listed_days, named_files
+from .storage.days import count_days, forget_days, listed_days, named_files, remove_former
 from .storage.driver import Driver, text
 from .storage.layout import Layout
 from .storage.schema import CURATED
@@ -83,7 +83,8 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     days = [*proof.missed, *arguments.days]
     with Driver() as driver:
         with steps("Counting attempts"):
-            _count_attempts(driver, layout, days, proof.erased)
+            _count_attempts(driver, layout, days)
+            remove_former(layout.hours, proof.erased)
         if arguments.anomalies:
             with steps("Looking for anomalies"):
                 unusual = _anomalies(driver, layout, arguments)
@@ -101,16 +102,11 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     return results
 
 
-def _count_attempts(driver: Driver, layout: Layout, days: Sequence[date], erased: Sequence[date]) -> None:
-    """Count the attempts of each day whose records have changed.
-
-    Args:
-        days: Those of the report, and of nights that were missed.
-        erased: Days from whose objects records of erased projects were taken.
-    """
+def _count_attempts(driver: Driver, layout: Layout, days: Sequence[date]) -> None:
+    """Count the attempts of each day whose records have changed: those of the report, and of nights that were missed."""
     of_records = {layout.attempts: attempt_cells, layout.outages: outage_days}
-    count_days(driver, of_records, CURATED, _files(layout.records, days), erased=erased)
-    count_days(driver, {layout.hours: hourly}, CELL, _files(layout.attempts, days), erased=erased)
+    count_days(driver, of_records, CURATED, _files(layout.records, days))
+    count_days(driver, {layout.hours: hourly}, CELL, _files(layout.attempts, days))
 
 
 def _hold(driver: Driver, layout: Layout, arguments: Arguments, unusual: Sequence[Mapping[str, Any]]) -> None:

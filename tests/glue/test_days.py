@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from glue_jobs.delivery_report.storage import days as days_module
-from glue_jobs.delivery_report.storage.days import forget_days, named_files, read_replaced, replace_days
+from glue_jobs.delivery_report.storage.days import forget_days, named_files, read_replaced, remove_former, replace_days
 from glue_jobs.delivery_report.storage.files import listed
 from glue_jobs.delivery_report.storage.layout import small_table
 from pyspark.sql import DataFrame, SparkSession
@@ -74,7 +74,8 @@ def test_a_table_that_was_moved_is_read_where_it_is(spark: SparkSession, tmp_pat
 def test_former_files_of_a_day_go_at_once_if_what_they_hold_was_erased(spark: SparkSession, tmp_path: Path) -> None:
     root = f"file://{tmp_path}/deliveries"
     replace_days(table(spark, d18=[1, 2], d19=[3]), root, [SECOND, THIRD])
-    replace_days(table(spark, d18=[1], d19=[3]), root, [SECOND, THIRD], erased=[SECOND])
+    replace_days(table(spark, d18=[1], d19=[3]), root, [SECOND, THIRD])
+    remove_former(root, [SECOND])
     assert {day: len([*tmp_path.glob(f"deliveries/dt={day}/*.parquet")]) for day in (SECOND, THIRD)} == {
         SECOND: 1,
         THIRD: 2,

@@ -24,6 +24,7 @@ from ..storage.days import (
     listed_days,
     named_files,
     read_files,
+    remove_former,
     renew_days,
     replace_days,
 )
@@ -132,7 +133,8 @@ def prove(
     tables = _in_tables(inputs, lives, steps)
     with steps("Keeping deliveries by day"):
         # Before they are carried over: a run that is killed in between makes these days again.
-        overdue = _keep(inputs, lives, tables.sighted, days=days, erased=erased)
+        overdue = _keep(inputs, lives, tables.sighted, days)
+        remove_former(layout.deliveries, erased)
         overdue += lives.those(UNSETTLED, [day for day in lives.judged if day == lives.before])
         late = _standing(inputs, lives.read(spark, overdue), tables.sighted) if overdue else None
     with steps("Proving conservation"):
@@ -141,7 +143,7 @@ def prove(
             *state_findings(start.lost, start.spoiled, lost_settled),
             *_unheard(inputs, intakes, tables.comparison),
         ]
-        findings = _night(inputs, _found(inputs, known, lives, tables, late), erased)
+        findings = _night(inputs, _found(inputs, known, lives, tables, late))
         set_aside = len(listed(f"{arguments.input}/quarantine"))
     with steps("Carrying open deliveries over"):
         of_delivery = (F.col("severity") == "breach") & F.col("delivery_id").isNotNull()
@@ -275,9 +277,7 @@ def _standing(inputs: Inputs, lives: DataFrame, sighted: DataFrame | None) -> Da
     return with_standing(lives, inputs.as_of, inputs.arguments.grace, inputs.settled, sighted)
 
 
-def _keep(
-    inputs: Inputs, lives: Lives, sighted: DataFrame | None, *, days: Sequence[date], erased: Sequence[date]
-) -> list[date]:
+def _keep(inputs: Inputs, lives: Lives, sighted: DataFrame | None, days: Sequence[date]) -> list[date]:
     """Replace the days of the deliveries that Athena sees, those of missed nights too: the days with overdue ones.
 
     A day whose deliveries have all ended changes with its lives only; how others stand depends on the time, on what
@@ -294,11 +294,11 @@ def _keep(
         watched = rows.observe(late, *days_with({"overdue": is_overdue()}, F.col("dt")))
         return watched.select(*KEPT_DELIVERY.fieldNames(), "dt")
 
-    counted = renew_days(make, inputs.layout.deliveries, digests, erased=erased, counting=[late])
+    counted = renew_days(make, inputs.layout.deliveries, digests, counting=[late])
     return [day for day in days if counted[day]["overdue"]]
 
 
-def _night(inputs: Inputs, found: DataFrame | None, erased: Sequence[date]) -> DataFrame | None:
+def _night(inputs: Inputs, found: DataFrame | None) -> DataFrame | None:
     """Keep the findings of a night, under its last day; None if there are none.
 
     Args:
@@ -309,7 +309,7 @@ def _night(inputs: Inputs, found: DataFrame | None, erased: Sequence[date]) -> D
     if found is not None:
         # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
         gathered = without_settled(found, inputs.settled).repartition(1).withColumn("dt", F.lit(night))
-    replace_days(gathered, root, [night], erased=erased)
+    replace_days(gathered, root, [night])
     files = named_files(root, night)
     return read_files(inputs.spark, root, FINDING, files).drop("dt") if files else None
 

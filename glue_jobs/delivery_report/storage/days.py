@@ -9,7 +9,7 @@ sees what was there before or what came after, and a run that is killed leaves w
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 from uuid import uuid4
@@ -34,7 +34,7 @@ days, so a day that has left them is tidied by the nights that follow.
 """
 
 
-def replace_days(table: DataFrame | None, root: str, days: Iterable[date], *, erased: Collection[date] = ()) -> None:
+def replace_days(table: DataFrame | None, root: str, days: Iterable[date]) -> None:
     """Replace days of a table, each whole and in one step; other days are left alone.
 
     The files that were the day stay until it is replaced again, for queries that are reading them.
@@ -42,7 +42,6 @@ def replace_days(table: DataFrame | None, root: str, days: Iterable[date], *, er
     Args:
         table: Rows of these days, with their ``dt``; None if there are none, which costs no work of Spark.
         days: Which days; one without rows is gone afterwards.
-        erased: Those whose former files hold what was erased since: these go at once.
 
     Raises:
         OSError: What is read back differs from what was written; the days are as they were.
@@ -51,7 +50,7 @@ def replace_days(table: DataFrame | None, root: str, days: Iterable[date], *, er
     _tidy(root, wanted)
     new = written_beside(table, root, wanted) if table is not None else {}
     for day in wanted:
-        _put(root, day, new.get(day, []), erased)
+        name_files(root, day, new.get(day, []))
 
 
 def rows_in(spark: SparkSession, files: Iterable[str]) -> int:
@@ -74,7 +73,6 @@ def renew_days(
     root: str,
     days: Mapping[date, str],
     *,
-    erased: Collection[date] = (),
     counting: Sequence[Observation] = (),
 ) -> dict[date, dict[str, int]]:
     """Replace those days of a table that follow from something else than when they were made.
@@ -82,18 +80,17 @@ def renew_days(
     Args:
         make: Makes the rows of some days, with their ``dt``.
         days: What each day follows from (:func:`.provenance.fingerprint`).
-        erased: See :func:`replace_days`.
         counting: What ``make`` observes on the way: by name, which days have some (:func:`days_with`); or by name and
             day, how many.
 
     Returns:
         What was counted of each day, now or when it was made; 0 or 1 where only the days are known.
     """
-    counted = _counted(root, days, erased)
+    counted = _counted(root, days)
     stale = [day for day in counted if counted[day] is None]
     new: dict[date, dict[str, int]] = {day: {} for day in stale}
     if stale:
-        replace_days(make(stale), root, stale, erased=[day for day in stale if day in erased])
+        replace_days(make(stale), root, stale)
         for each in counting:
             for name, found in each.get.items():
                 what, _, day = name.partition(" ")
@@ -123,8 +120,6 @@ def count_days(
     tables: Mapping[str, Callable[[str], str]],
     schema: StructType,
     sources: Mapping[date, Sequence[str]],
-    *,
-    erased: Collection[date] = (),
 ) -> None:
     """Make the days of some tables anew whose sources have changed, each from those of its day alone.
 
@@ -132,12 +127,9 @@ def count_days(
         tables: The query of each, by the table's folder; it is given the name of a table of the day's sources.
         schema: Columns of the sources.
         sources: The files of each day.
-        erased: See :func:`replace_days`.
     """
     digests = {day: fingerprint(files=files) for day, files in sources.items()}
-    stale = {
-        root: [day for day, counted in _counted(root, digests, erased).items() if counted is None] for root in tables
-    }
+    stale = {root: [day for day, counted in _counted(root, digests).items() if counted is None] for root in tables}
     for root, days in stale.items():
         _tidy(root, days)
     for day in sorted({day for days in stale.values() for day in days}):
@@ -145,8 +137,7 @@ def count_days(
         for root, query in tables.items():
             if day in stale[root]:
                 file = f"{_folder(root, day)}/part-{uuid4()}.parquet"
-                new = [file] if driver.put(query("source"), file) else []
-                _put(root, day, new, erased)
+                name_files(root, day, [file] if driver.put(query("source"), file) else [])
                 _note(root, day, digests[day], {})
         driver.forget("source")
 
@@ -190,6 +181,12 @@ def name_files(root: str, day: date, files: Sequence[str]) -> None:
         write_text(_list_of(root, day), "".join(f"{each}\n" for each in files), "text/plain")
     else:
         remove_file(_list_of(root, day))
+
+
+def remove_former(root: str, days: Iterable[date]) -> None:
+    """Remove the files of days that their lists do not name."""
+    for day in days:
+        remove_others(root, day, named_files(root, day))
 
 
 def remove_others(root: str, day: date, files: Iterable[str]) -> set[str]:
@@ -269,25 +266,17 @@ def _tidy(root: str, days: Sequence[date]) -> None:
         days: In order.
     """
     before = [days[0] - timedelta(days=n) for n in range(LOOKED_BACK, 0, -1)] if days else []
-    for day in (*before, *days):
-        remove_others(root, day, named_files(root, day))
+    remove_former(root, (*before, *days))
 
 
-def _put(root: str, day: date, files: Sequence[str], erased: Collection[date]) -> None:
-    """Make new files the day; the former ones go at once if what they hold was erased."""
-    name_files(root, day, files)
-    if day in erased:
-        remove_others(root, day, files)
-
-
-def _counted(root: str, days: Mapping[date, str], erased: Collection[date]) -> dict[date, dict[str, int] | None]:
+def _counted(root: str, days: Mapping[date, str]) -> dict[date, dict[str, int] | None]:
     """What was counted of each day, in order; None for one that follows from something else than when it was made."""
     found = {}
     for day, digest in sorted(days.items()):
-        found[day] = None if day in erased else _made_of(root, day, digest)
+        found[day] = _made_of(root, day, digest)
         if found[day] is not None:
             # What it was before stayed for queries of the last night.
-            remove_others(root, day, named_files(root, day))
+            remove_former(root, [day])
     return found
 
 
