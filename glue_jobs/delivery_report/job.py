@@ -103,7 +103,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
 
 
 def _count_attempts(driver: Driver, layout: Layout, days: Sequence[date]) -> None:
-    """Count the attempts of each day whose records have changed: those of the report, and of nights that were missed."""
+    """Count the attempts of those days whose records have changed."""
     of_records = {layout.attempts: attempt_cells, layout.outages: outage_days}
     count_days(driver, of_records, CURATED, _files(layout.records, days))
     count_days(driver, {layout.hours: hourly}, CELL, _files(layout.attempts, days))

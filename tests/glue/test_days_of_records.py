@@ -115,7 +115,7 @@ class Objects:
     """Records in place of Spark's: an object is a list of numbers, and so is a file. Killed at any of its writes."""
 
     def __init__(self, process: Mortal) -> None:
-        self.read = self.write = self.sparkContext = self
+        self.read = self.write = self.sparkContext = self.sparkSession = self
         self.defaultParallelism = 1  # as Spark calls it
         self._process, self._names, self._rows = process, count(), Counter[str]()
 
@@ -135,7 +135,7 @@ class Objects:
         return self
 
     def seen(self) -> dict[str, Any]:
-        return {"lines": len(self._found), "rejected": 0, "no_records": ""}
+        return {"rows": len(self._found), "rejected": 0, "no_records": ""}
 
     def parquet(self, root: str) -> None:
         """Write what was read, a file for each row."""
@@ -162,10 +162,12 @@ def test_a_run_that_is_killed_at_any_step_leaves_a_day_as_it_was_or_as_it_is_to_
         def get(self) -> dict[str, Any]:
             return objects.seen()
 
-    monkeypatch.setattr(compaction, "Observation", Observed)
     monkeypatch.setattr(compaction, "usable", lambda lines: lines)
-    # Columns, of which only Spark would make something.
-    monkeypatch.setattr(compaction, "F", MagicMock())
+    for module in (compaction, days_module):
+        monkeypatch.setattr(module, "Observation", Observed)
+        # Columns, of which only Spark would make something.
+        monkeypatch.setattr(module, "F", MagicMock())
+    monkeypatch.setattr(days_module, "rows_in", lambda _, files: len(files))
     monkeypatch.setattr(compaction, "rejection", MagicMock())
     monkeypatch.setattr(compaction, "_read_back", lambda _: objects.read_back())
     process.at_each_call(monkeypatch, compaction, ("listed", "read_text", "remove"))

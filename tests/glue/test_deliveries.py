@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from glue_jobs.delivery_report.proof.deliveries import delivery_rows, repeated, suspicious
+from glue_jobs.delivery_report.proof.deliveries import delivery_rows, is_repeated, suspicious
 from pyspark.sql import SparkSession
 from tests.glue.frames import records_frame, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
@@ -67,7 +67,7 @@ def test_every_kind_of_life(spark: SparkSession) -> None:
     # And nothing is suspicious
     frame = delivery_rows(records_frame(spark, lives.records))
     assert rows_of(suspicious(frame)) == []
-    assert rows_of(repeated(frame)) == []
+    assert rows_of(frame.where(is_repeated())) == []
 
 
 def test_times_are_kept(spark: SparkSession) -> None:
@@ -172,7 +172,7 @@ def test_any_record_that_is_there_twice_is_seen(spark: SparkSession, again: int)
     line = lives.put()
     lives.release(lives.reserve(line, NOON + 5), NOON + 9)
     twice = [*lives.records, lives.records[again]]
-    assert len(rows_of(repeated(delivery_rows(records_frame(spark, twice))))) == 1
+    assert len(rows_of(delivery_rows(records_frame(spark, twice)).where(is_repeated()))) == 1
 
 
 def test_a_life_too_long_for_bits_is_examined_one_by_one(spark: SparkSession) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from glue_jobs.delivery_report.proof.deliveries import delivery_rows, repeated
-from glue_jobs.delivery_report.records.duplicates import duplicated_objects, duplicated_records, without_duplicates
+from glue_jobs.delivery_report.proof.deliveries import delivery_rows, is_repeated
+from glue_jobs.delivery_report.records.duplicates import counted_once, shared_records
 from pyspark.sql import SparkSession
-from tests.glue.frames import records_frame, rows_of
+from tests.glue.frames import queried, records_frame, rows_of
 from tests.glue.lives import NOON, Lives
 
 
@@ -18,29 +18,23 @@ def test_an_object_that_lies_there_twice(spark: SparkSession) -> None:
     again.attempt(again.post()[0])
     first = records_frame(spark, [*lives.records, *again.records], source="hour=12/a")
     frame = first.unionByName(records_frame(spark, again.records, source="hour=12/b"))
-    # When
-    duplicates = duplicated_records(frame, repeated(delivery_rows(frame)))
     # Then both objects are named with the number of records they share
-    assert [(row["sources"], row["records"]) for row in rows_of(duplicated_objects(duplicates))] == [
-        (["hour=12/a", "hour=12/b"], 2)
-    ]
+    assert queried(shared_records, frame) == [{"sources": ["hour=12/a", "hour=12/b"], "records": 2}]
     # And each record remains once
-    left = rows_of(without_duplicates(frame, duplicates))
+    left = queried(counted_once, frame)
     assert sorted(row["record_id"] for row in left) == sorted(
         each.record_id for each in [*lives.records, *again.records]
     )
     assert {row["source"] for row in left} == {"hour=12/a"}
 
 
-def test_contradictions_are_left_for_all_to_see(spark: SparkSession) -> None:
+def test_contradictions_are_left_for_all_to_see() -> None:
     lives = Lives()
     (delivery,) = lives.post()
     lives.attempt(delivery, 503)
     lives.records.append(replace(lives.records[1], duration_ms=7))
-    frame = records_frame(spark, lives.records)
-    duplicates = duplicated_records(frame, repeated(delivery_rows(frame)))
-    assert rows_of(duplicates) == []
-    assert len(rows_of(without_duplicates(frame, duplicates))) == 3
+    assert queried(shared_records, lives.records) == []
+    assert len(queried(counted_once, lives.records)) == 3
 
 
 def test_a_life_that_began_before_the_records_is_not_taken_for_a_repetition(spark: SparkSession) -> None:
@@ -48,4 +42,4 @@ def test_a_life_that_began_before_the_records_is_not_taken_for_a_repetition(spar
     (delivery,) = lives.post()
     lives.attempt(lives.attempt(lives.attempt(delivery, 503), 503), at=NOON + 200_000)
     frame = records_frame(spark, lives.records[2:])
-    assert rows_of(repeated(delivery_rows(frame))) == []
+    assert rows_of(delivery_rows(frame).where(is_repeated())) == []

@@ -10,8 +10,8 @@ from glue_jobs.delivery_report.figures.balance import balance
 from glue_jobs.delivery_report.figures.cells import WHO, attempt_cells, summed
 from glue_jobs.delivery_report.figures.traffic import fate_cells, fates
 from glue_jobs.delivery_report.proof.conservation import delivery_findings, order_findings, with_standing
-from glue_jobs.delivery_report.proof.deliveries import delivery_rows, repeated, suspicious
-from glue_jobs.delivery_report.records.duplicates import duplicated_records
+from glue_jobs.delivery_report.proof.deliveries import delivery_rows, is_repeated, suspicious
+from glue_jobs.delivery_report.records.duplicates import shared_records
 from pyspark.sql import DataFrame, SparkSession
 from tests.glue.frames import Counted, queried, records_frame, rows_of
 from tests.notifications.world import PROJECT, NotificationWorld, recorded
@@ -121,11 +121,11 @@ def test_a_sending_whose_record_lies_in_two_objects_is_found(spark: SparkSession
     live(world)
     records = recorded(world)
     once = records_frame(spark, records)
-    assert rows_of(duplicated_records(once, repeated(delivery_rows(once)))) == []
+    assert rows_of(delivery_rows(once).where(is_repeated())) == []
     attempt = next(each for each in records if each.kind == "attempt")
     twice = once.unionByName(records_frame(spark, [attempt], source="b"))
-    (row,) = rows_of(duplicated_records(twice, repeated(delivery_rows(twice))))
-    assert (row["record_id"], row["sources"]) == (attempt.record_id, ["a", "b"])
+    assert [row["message_id"] for row in rows_of(delivery_rows(twice).where(is_repeated()))] == [attempt.message_id]
+    assert queried(shared_records, twice) == [{"sources": ["a", "b"], "records": 1}]
 
 
 def test_a_notification_acknowledged_after_one_sending_was_taken_at_the_first_try(

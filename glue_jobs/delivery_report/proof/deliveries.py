@@ -181,11 +181,6 @@ def is_suspicious() -> Column:
     return ~(steps_fine & once & _attempts_whole() & ~_released_twice())
 
 
-def repeated(deliveries: DataFrame) -> DataFrame:
-    """Those of which :func:`is_repeated`."""
-    return deliveries.where(is_repeated())
-
-
 def is_repeated() -> Column:
     """Whether some record of a delivery may be there more than once.
 

@@ -46,7 +46,7 @@ from .conservation import (
     with_standing,
     without_settled,
 )
-from .deliveries import KEPT_DELIVERY, repeated, suspicious
+from .deliveries import KEPT_DELIVERY, suspicious
 from .findings import FINDING
 from .inputs import Inputs
 from .ledger import Comparison, compared
@@ -125,9 +125,8 @@ def prove(
     )
     with steps("Rebuilding deliveries"):
         lives = rebuilt(inputs)
-        if repeated_days := lives.those("repeated", list(lives.counted)):
-            rows = lives.read(spark, repeated_days)
-            intakes, changed = without_copies(spark, layout, first, repeated(rows), intakes)
+        if lives.those("repeated", list(lives.counted)):
+            intakes, changed = without_copies(layout, kept_days, intakes)
             if changed:
                 lives = rebuilt(inputs)
     tables = _in_tables(inputs, lives, steps)

@@ -113,9 +113,6 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
     if stale:
         parsed = _parsed(spark, records, layout, [each.day for each in stale], size=sum(each.bytes for each in stale))
         read = {each.day: _read(spark, records, layout, each, parsed) for each in stale}
-        found = sum(each.used for each in read.values())
-        if found != parsed.records:
-            raise OSError(f"{layout.records}: {parsed.records} records were written, {found} can be read")
         for each in read.values():
             replace_day(layout, each.day, parsed.files[each.day], each, erased=each.erased)
         looked = [read.get(each.day, each) for each in looked]
@@ -183,13 +180,11 @@ class _Parsed:
     """What the objects of some days held.
 
     Attributes:
-        records: How many records were written.
         rejected: How many lines could not be used.
         others: The ids of pulses and links, by day and object.
         files: Where the records are, by day.
     """
 
-    records: int
     rejected: int
     others: Mapping[str, Mapping[str, tuple[str, ...]]]
     files: Mapping[date, list[str]]
@@ -209,17 +204,11 @@ def _parsed(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         .json([f"{records}/dt={day}" for day in days])
         .withColumns({"source": _source(file), "dt": _filed_under(file), "rejection": rejection(_filed_under(file))})
     )
-    lines = lines.observe(
-        counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"), _no_records()
-    )
+    lines = lines.observe(counts, F.count("rejection").alias("rejected"), _no_records())
     tasks = tasks_of(size, spark.sparkContext.defaultParallelism)
     files = write_beside(usable(lines).coalesce(tasks), layout.records, days)
     seen = counts.get
-    others = _by_object(seen["no_records"])
-    no_records = sum(len(ids) for of_day in others.values() for ids in of_day.values())
-    return _Parsed(
-        records=seen["lines"] - seen["rejected"] - no_records, rejected=seen["rejected"], others=others, files=files
-    )
+    return _Parsed(rejected=seen["rejected"], others=_by_object(seen["no_records"]), files=files)
 
 
 def _read(spark: SparkSession, records: str, layout: Layout, intake: DayIntake, parsed: _Parsed) -> DayIntake:

@@ -48,7 +48,7 @@ def replace_days(table: DataFrame | None, root: str, days: Iterable[date]) -> No
     """
     wanted = sorted(days)
     _tidy(root, wanted)
-    new = written_beside(table, root, wanted) if table is not None else {}
+    new = write_beside(table, root, wanted) if table is not None else {}
     for day in wanted:
         name_files(root, day, new.get(day, []))
 
@@ -143,28 +143,24 @@ def count_days(
 
 
 def write_beside(table: DataFrame, root: str, days: Iterable[date]) -> dict[date, list[str]]:
-    """Write rows beside those of some days, as files that do not count until :func:`name_files` names them.
+    """Write rows beside those of some days, as files that do not count until :func:`name_files` names them, and read
+    back how many there are.
 
     Args:
         table: The rows, with their ``dt``.
 
     Returns:
         The URIs of each day's new files.
-    """
-    before = {day: _files(root, day) for day in days}
-    # Not by dynamic partition overwrite, see docs/decisions/records.md.
-    table.write.mode("append").partitionBy("dt").parquet(root)
-    return {day: sorted(f"{_folder(root, day)}/{name}" for name in _files(root, day) - before[day]) for day in before}
-
-
-def written_beside(table: DataFrame, root: str, days: Iterable[date]) -> dict[date, list[str]]:
-    """Write rows as :func:`write_beside` does, and read back how many there are.
 
     Raises:
         OSError: Not as many as were written.
     """
     written = Observation("rows written")
-    files = write_beside(table.observe(written, F.count(F.lit(1)).alias("rows")), root, days)
+    before = {day: _files(root, day) for day in days}
+    # Not by dynamic partition overwrite, see docs/decisions/records.md.
+    observed = table.observe(written, F.count(F.lit(1)).alias("rows"))
+    observed.write.mode("append").partitionBy("dt").parquet(root)
+    files = {day: sorted(f"{_folder(root, day)}/{name}" for name in _files(root, day) - before[day]) for day in before}
     found = rows_in(table.sparkSession, [file for of_day in files.values() for file in of_day])
     if found != written.get["rows"]:
         raise OSError(f"{root}: {written.get['rows']} rows were written, {found} can be read")

@@ -52,12 +52,6 @@ def small_table(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: 
     return spark.range(1).select(F.explode(listed).alias("row")).select("row.*")
 
 
-def kept(table: DataFrame, path: str) -> DataFrame:
-    """A table written and read back: what is made of it is planned from its files, not from everything before them."""
-    table.write.mode("overwrite").parquet(path)
-    return table.sparkSession.read.schema(table.schema).parquet(path)
-
-
 def write_json(path: str, content: dict[str, Any] | Sequence[dict[str, Any]]) -> None:
     """Write one small JSON file; times become ISO 8601."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=1, default=as_text) + "\n", "application/json")
