@@ -25,7 +25,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..run.arguments import BadInput, midnight
+from ..records.compaction import read_records
+from ..run.arguments import Arguments, BadInput, midnight
 from ..storage.days import rows_in
 from ..storage.files import Stored, as_text, from_json, listed, read_text, remove, remove_file, write_text
 from ..storage.layout import Layout, small_table
@@ -70,11 +71,6 @@ class State:
     files: Mapping[str, Stored]
     folder: str
 
-    @property
-    def following(self) -> date:
-        """The first day that it does not cover."""
-        return self.day + timedelta(days=1)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
@@ -96,7 +92,7 @@ class Carried:
 
     def first(self, date_from: date) -> date:
         """The first day whose records are to be read for a report."""
-        return self.state.following if self.state else date_from
+        return self.state.day + timedelta(days=1) if self.state else date_from
 
 
 def carried_to(layout: Layout, date_from: date) -> Carried:
@@ -126,51 +122,86 @@ def state_records(spark: SparkSession, layout: Layout, state: State) -> DataFram
     return spark.read.schema(_WITH_DAY).parquet(f"{layout.open}/{state.folder}")
 
 
-def advance(
-    history: Callable[[], DataFrame],
-    lives: Callable[[date], DataFrame],
-    carried: Carried,
-    layout: Layout,
-    *,
-    date_from: date,
-    as_of: datetime,
-    raw: Mapping[date, str],
-    named: DataFrame | None,
-    settled: Column,
-) -> State | None:
-    """Write the next state: up to the report's first day, or as far as days are surely whole.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a run's proof is made from.
 
-    Writes nothing when it is there already.
+    Attributes:
+        client: Makes the DynamoDB client that tables are read with.
+        by_hand: The deliveries that people have settled.
+        last: The last day that has records, if it is later than what was asked for.
+    """
+
+    spark: SparkSession
+    arguments: Arguments
+    layout: Layout
+    client: Callable[[], Any]
+    start: Carried
+    by_hand: Sequence[Mapping[str, str]]
+    last: date
+
+    @property
+    def first(self) -> date:
+        """The first day whose records are read."""
+        return self.start.first(self.arguments.date_from)
+
+    @property
+    def since(self) -> date:
+        """Deliveries accepted from this day on are judged."""
+        return min(self.start.since, self.first)
+
+    @property
+    def as_of(self) -> datetime:
+        """When deliveries are judged: at the end of what was asked for, whether records came until then or not; later
+        records that are there already may say more.
+        """
+        return min(self.arguments.now, midnight(self.last + timedelta(days=1)))
+
+    @property
+    def until(self) -> datetime:
+        """Records of what happened on the report's days before this time should be there."""
+        return min(self.as_of, self.arguments.until) - self.arguments.grace
+
+    @property
+    def settled(self) -> Column:
+        """Whether a person has settled a delivery."""
+        return is_settled_by_hand(self.by_hand)
+
+    def history(self) -> DataFrame:
+        """All records that are judged by: those of open deliveries, and of every day since."""
+        records, state = read_records(self.spark, self.layout, self.first), self.start.state
+        return records if state is None else records.unionByName(state_records(self.spark, self.layout, state))
+
+
+def advance(
+    inputs: Inputs, lives: Callable[[date], DataFrame], raw: Mapping[date, str], named: DataFrame | None
+) -> None:
+    """Write the next state, if it is not there already and this run may make one: up to the report's first day, or as
+    far as days are surely whole.
 
     Args:
-        history: Gives the records of the state before and of all days since, with their ``dt``.
         lives: Gives the deliveries accepted up to a day (:mod:`.lives`).
-        carried: What this run started from.
-        raw: A digest of the objects of each day since.
+        raw: A digest of the objects of each day since the state before.
         named: ``project``, ``queue``, ``delivery_id`` of what a finding names; None if none does.
-        settled: Whether a person has settled a delivery.
-
-    Returns:
-        The state, None when this run may not make one.
-
-    Raises:
-        OSError: What is read back differs from what was written.
     """
+    layout, carried, first = inputs.layout, inputs.start, inputs.first
     if carried.lookback:
-        return None
-    first = carried.first(date_from)
-    whole = (as_of - UNFINISHED).date() - timedelta(days=1)
-    day = max(min(date_from, whole), first - timedelta(days=1))
+        return
+    whole = (inputs.as_of - UNFINISHED).date() - timedelta(days=1)
+    day = max(min(inputs.arguments.date_from, whole), first - timedelta(days=1))
     before = carried.state.fingerprint if carried.state else f"{carried.since}"
     fingerprint = _chained(before, [raw.get(first + timedelta(days=n), "") for n in range((day - first).days + 1)])
     known = _read(layout, day)
     if known is not None and (known.fingerprint, known.lost) == (fingerprint, carried.lost):
-        return known
+        return
     if carried.state is None and day < first:
         # It covers no day, so there is nothing that Spark could find.
         _remove(layout, [day])
-        return _keep(layout, day, fingerprint, carried, rows=0, files={})
-    until = history().where((F.col("dt") <= F.lit(day)) & (F.col("accepted_at") >= F.lit(midnight(carried.since))))
+        _keep(layout, day, fingerprint, carried, rows=0, files={})
+        return
+    until = inputs.history().where(
+        (F.col("dt") <= F.lit(day)) & (F.col("accepted_at") >= F.lit(midnight(carried.since)))
+    )
     accepted, end = lives(day), midnight(day + timedelta(days=1))
     # What has ended since was open then, so it does not matter that lives go on after the day.
     open_still = ((F.col("owed") > 0) | (F.col("acceptances") == 0)) & ~F.col("state").isin(*SETTLED)
@@ -178,18 +209,18 @@ def advance(
     carried_on = accepted.where(open_still | ended_later)
     if named is not None:
         carried_on = carried_on.unionByName(accepted.join(named, ["project", "queue", "delivery_id"], "left_semi"))
-    keep = carried_on.where(~settled).select(*IDENTITY).distinct()
+    keep = carried_on.where(~inputs.settled).select(*IDENTITY).distinct()
     folder = f"{layout.open}/{day}"
     _remove(layout, [day])
     _records_of(until, keep).select(*CURATED.fieldNames(), "dt").write.mode("overwrite").parquet(folder)
     files = listed(folder, digests=True)
-    rows = rows_in(until.sparkSession, [f"{folder}/{name}" for name in files])
-    return _keep(layout, day, fingerprint, carried, rows=rows, files=files)
+    rows = rows_in(inputs.spark, [f"{folder}/{name}" for name in files])
+    _keep(layout, day, fingerprint, carried, rows=rows, files=files)
 
 
 def _keep(
     layout: Layout, day: date, fingerprint: str, carried: Carried, *, rows: int, files: Mapping[str, Stored]
-) -> State:
+) -> None:
     """Note a state, whose files are there, and take away those that it leaves behind."""
     state = State(
         day=day,
@@ -205,7 +236,6 @@ def _keep(
     later = [each for each in _days(layout) if each > day]
     _remove(layout, [*later, *_days(layout)[: -KEPT - len(later)]])
     _logger.info("      %d records of open deliveries carried over from %s", state.rows, day)
-    return state
 
 
 def without_rows(spark: SparkSession, layout: Layout, unwanted: Column) -> None:

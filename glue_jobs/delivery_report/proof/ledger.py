@@ -26,9 +26,9 @@ from ..run.arguments import midnight
 from ..storage.files import remove, write_text
 from ..storage.layout import small_table
 from ..storage.schema import struct
+from .carried import Inputs
 from .findings import FINDING, NAMED, finding_of, found
 from .holdings import entries
-from .inputs import Inputs
 
 SEGMENTS: Final = 8
 """Parts of a table that are read side by side."""

@@ -22,10 +22,9 @@ from ..storage.days import days_with, forget_days, listed_days, named_files, rea
 from ..storage.layout import Layout
 from ..storage.provenance import fingerprint
 from ..storage.schema import CURATED, SETTLED
-from .carried import state_records
+from .carried import Inputs, state_records
 from .conservation import is_expired_early, is_ordered
 from .deliveries import DELIVERY, delivery_rows, is_repeated, is_suspicious
-from .inputs import Inputs
 from .sightings import is_open
 
 UNSETTLED: Final = "unsettled"

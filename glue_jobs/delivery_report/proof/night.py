@@ -32,7 +32,7 @@ from ..storage.files import listed
 from ..storage.layout import Layout, small_table
 from ..storage.provenance import fingerprint
 from ..storage.schema import CURATED
-from .carried import advance, carried_to, settled_by_hand
+from .carried import Inputs, advance, carried_to, settled_by_hand
 from .conservation import (
     delivery_findings,
     expiry_findings,
@@ -48,7 +48,6 @@ from .conservation import (
 )
 from .deliveries import KEPT_DELIVERY, suspicious
 from .findings import FINDING
-from .inputs import Inputs
 from .ledger import Comparison, compared
 from .lives import UNSETTLED, Lives, rebuilt
 from .pulled_ends import lost_ends
@@ -151,17 +150,8 @@ def prove(
             if findings is not None
             else None
         )
-        advance(
-            inputs.history,
-            lambda until: lives.read(spark, [day for day in lives.judged if day <= until]),
-            start,
-            layout,
-            date_from=arguments.date_from,
-            as_of=inputs.as_of,
-            raw={each.day: each.digest for each in intakes},
-            named=named,
-            settled=inputs.settled,
-        )
+        raw = {each.day: each.digest for each in intakes}
+        advance(inputs, lambda until: lives.read(spark, [day for day in lives.judged if day <= until]), raw, named)
     return Proof(
         findings=findings,
         intakes=[each for each in intakes if each.day >= arguments.date_from],

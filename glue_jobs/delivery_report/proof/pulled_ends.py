@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from ..run.arguments import midnight
 from ..storage.days import forget_days, listed_days, named_files, read_files, replace_days
 from ..storage.schema import SETTLED, struct
+from .carried import Inputs
 from .deliveries import IDENTITY
 from .findings import found
-from .inputs import Inputs
 from .sightings import Sight, Sightings
 
 GONE: Final = struct("string " + " ".join(IDENTITY), "timestamp hour gone_since")

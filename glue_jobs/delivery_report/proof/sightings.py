@@ -28,9 +28,9 @@ from pyspark.sql import functions as F
 from ..storage.files import remove, write_text
 from ..storage.layout import small_table
 from ..storage.schema import SETTLED, struct
+from .carried import Inputs
 from .deliveries import IDENTITY
 from .findings import FINDING, finding_of, found
-from .inputs import Inputs
 
 AT_ONCE: Final = 40_000
 """Deliveries in memory at a time."""
