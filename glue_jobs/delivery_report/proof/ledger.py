@@ -9,9 +9,8 @@ messages until they leave. Only keys and times are read, no bodies (the role may
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any, Final
@@ -29,6 +28,7 @@ from ..storage.schema import struct
 from .carried import Inputs
 from .findings import FINDING, NAMED, finding_of, found
 from .holdings import entries
+from .pulses import Pulses
 
 SEGMENTS: Final = 8
 """Parts of a table that are read side by side."""
@@ -43,22 +43,7 @@ ENTRY: Final = struct("string project queue queue_uid id", "bigint accepted_ms")
 what tells its stays there apart, or the number of a commit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """What a comparison with the tables found.
-
-    Attributes:
-        findings: What the tables hold and no record tells of; that they could not be read is a finding as well.
-        held: What the tables hold, :data:`ENTRY`; None if they could not be read.
-        pulses: The pulses in the tables, with an entry for each table; None if these could not be read.
-    """
-
-    findings: DataFrame
-    held: DataFrame | None
-    pulses: Mapping[str, set[datetime]] | None
-
-
-def read_tables(inputs: Inputs) -> tuple[DataFrame, Mapping[str, set[datetime]]]:
+def read_tables(inputs: Inputs) -> tuple[DataFrame, Pulses]:
     """:func:`entries` of all segments, read side by side: messages are kept below ``work/``, as they may be many; of
     pulses there are a few hundred a day, by table.
 
@@ -92,18 +77,22 @@ def read_tables(inputs: Inputs) -> tuple[DataFrame, Mapping[str, set[datetime]]]
     return (spark.read.schema(ENTRY).json(folder) if written else small_table(spark, [], ENTRY)), pulses
 
 
-def compared(inputs: Inputs) -> Comparison:
-    """Compare the records with what the tables hold."""
+def compared(inputs: Inputs) -> tuple[DataFrame, DataFrame | None, Pulses | None]:
+    """Compare the records with what the tables hold.
+
+    Returns:
+        What these hold and no record tells of, as findings; all that they hold, :data:`ENTRY`; and their pulses. If
+        they could not be read, that is a finding as well, and nothing is known of the others.
+    """
     try:
         held, pulses = read_tables(inputs)
     except (BotoCoreError, ClientError) as error:
         detail = f"the tables could not be read, so a message without any record would not be missed: {error}"
         failed = small_table(inputs.spark, [finding_of("breach", "not_compared", detail)], FINDING)
-        return Comparison(findings=failed, held=None, pulses=None)
+        return failed, None, None
     # What was accepted before is judged by what was carried over.
     lately = held.where(F.col("accepted_ms") >= round(midnight(inputs.first).timestamp() * 1000))
-    findings = unrecorded_findings(lately, inputs.history(), inputs.first)
-    return Comparison(findings=findings, held=held, pulses=pulses)
+    return unrecorded_findings(lately, inputs.history(), inputs.first), held, pulses
 
 
 def unrecorded_findings(ledger: DataFrame, records: DataFrame, date_from: date) -> DataFrame:

@@ -48,10 +48,10 @@ from .conservation import (
 )
 from .deliveries import KEPT_DELIVERY, suspicious
 from .findings import FINDING
-from .ledger import Comparison, compared
+from .ledger import compared
 from .lives import UNSETTLED, Lives, rebuilt
 from .pulled_ends import lost_ends
-from .pulses import gaps, recorded_pulses
+from .pulses import Pulses, gaps, recorded_pulses
 from .sightings import look_up
 
 
@@ -128,20 +128,20 @@ def prove(
             intakes, changed = without_copies(layout, kept_days, intakes)
             if changed:
                 lives = rebuilt(inputs)
-    tables = _in_tables(inputs, lives, steps)
+    sighted, of_tables, pulses = _in_tables(inputs, lives, steps)
     with steps("Keeping deliveries by day"):
         # Before they are carried over: a run that is killed in between makes these days again.
-        overdue = _keep(inputs, lives, tables.sighted, days)
+        overdue = _keep(inputs, lives, sighted, days)
         remove_former(layout.deliveries, erased)
         overdue += lives.those(UNSETTLED, [day for day in lives.judged if day == lives.before])
-        late = _standing(inputs, lives.read(spark, overdue), tables.sighted) if overdue else None
+        late = _standing(inputs, lives.read(spark, overdue), sighted) if overdue else None
     with steps("Proving conservation"):
         known = [
             *object_findings(intakes),
             *state_findings(start.lost, start.spoiled, lost_settled),
-            *_unheard(inputs, intakes, tables.comparison),
+            *_unheard(inputs, intakes, pulses),
         ]
-        findings = _night(inputs, _found(inputs, known, lives, tables, late))
+        findings = _night(inputs, [*_found(inputs, known, lives, late), *of_tables])
         set_aside = len(listed(f"{arguments.input}/quarantine"))
     with steps("Carrying open deliveries over"):
         of_delivery = (F.col("severity") == "breach") & F.col("delivery_id").isNotNull()
@@ -162,35 +162,25 @@ def prove(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _InTables:
-    """What the tables say.
+def _in_tables(inputs: Inputs, lives: Lives, steps: Steps) -> tuple[DataFrame | None, list[DataFrame], Pulses | None]:
+    """Look open deliveries up, and compare what the tables hold; each only if there is something to compare.
 
-    Attributes:
-        sighted: How they have deliveries that are open according to their records; None if nothing was looked up.
-        findings: What these deliveries lack, and what the tables hold that no record tells of.
-        comparison: What they hold; None if there are none to compare with.
+    Returns:
+        How the tables have deliveries that are open according to their records, if any were looked up; findings; and
+        the pulses in the tables, if these could be read.
     """
-
-    sighted: DataFrame | None
-    findings: Sequence[DataFrame]
-    comparison: Comparison | None
-
-
-def _in_tables(inputs: Inputs, lives: Lives, steps: Steps) -> _InTables:
-    """Look open deliveries up, and compare what the tables hold; each only if there is something to compare."""
-    names, looked_up = inputs.arguments.tables, []
+    names, looked_up, unrecorded, held, pulses = inputs.arguments.tables, [], [], None, None
     with steps("Looking up open deliveries"):
         if lives.number("open") and "messages" in names:
             looked_up.append(look_up(inputs, _judged(inputs, lives, "open"), lives.number("open")))
     with steps("Comparing with the tables"):
-        comparison = compared(inputs) if names else None
-        if comparison and comparison.held is not None and "lines" in names and lives.number("pulled"):
-            looked_up.append(lost_ends(inputs, _judged(inputs, lives, "pulled"), comparison.held))
-    sighted = reduce(DataFrame.unionByName, (each.rows for each in looked_up)) if looked_up else None
-    findings = [each.findings for each in looked_up]
-    findings += [comparison.findings] if comparison else []
-    return _InTables(sighted=sighted, findings=findings, comparison=comparison)
+        if names:
+            findings, held, pulses = compared(inputs)
+            unrecorded = [findings]
+        if held is not None and "lines" in names and lives.number("pulled"):
+            looked_up.append(lost_ends(inputs, _judged(inputs, lives, "pulled"), held))
+    sighted = reduce(DataFrame.unionByName, (rows for rows, _ in looked_up)) if looked_up else None
+    return sighted, [*(lacking for _, lacking in looked_up), *unrecorded], pulses
 
 
 def _judged(inputs: Inputs, lives: Lives, what: str) -> DataFrame:
@@ -199,12 +189,8 @@ def _judged(inputs: Inputs, lives: Lives, what: str) -> DataFrame:
     return with_standing(some, inputs.as_of, inputs.arguments.grace)
 
 
-def _found(
-    inputs: Inputs, known: Sequence[Mapping[str, Any]], lives: Lives, tables: _InTables, late: DataFrame | None
-) -> DataFrame | None:
-    """Everything that is wrong; None if nothing can be.
-
-    Each kind is looked for only if there may be some.
+def _found(inputs: Inputs, known: Sequence[Mapping[str, Any]], lives: Lives, late: DataFrame | None) -> list[DataFrame]:
+    """What is wrong with the records; each kind is looked for only if there may be some.
 
     Args:
         known: Findings that are known already.
@@ -218,8 +204,7 @@ def _found(
         found.append(overdue_findings(late))
     if some := lives.those("suspicious", lives.judged):
         found.append(delivery_findings(inputs.history(), suspicious(lives.read(inputs.spark, some))))
-    found += tables.findings
-    return reduce(DataFrame.unionByName, found) if found else None
+    return found
 
 
 def _of_records(inputs: Inputs, what: str, findings: Callable[[DataFrame], DataFrame]) -> list[DataFrame]:
@@ -238,12 +223,12 @@ def _of_records(inputs: Inputs, what: str, findings: Callable[[DataFrame], DataF
     return [read_files(spark, root, FINDING, named).drop("dt")] if named else []
 
 
-def _unheard(inputs: Inputs, intakes: Sequence[DayIntake], comparison: Comparison | None) -> list[dict[str, Any]]:
+def _unheard(inputs: Inputs, intakes: Sequence[DayIntake], pulses: Pulses | None) -> list[dict[str, Any]]:
     """Streams without pulses, and objects that others name and that are not there."""
     arguments, until = inputs.arguments, inputs.until
     silent = gaps(
         recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
-        comparison.pulses if comparison else None,
+        pulses,
         # Of nights that were missed, too: no other run judges these days.
         since=midnight(inputs.first),
         until=until,
@@ -287,17 +272,17 @@ def _keep(inputs: Inputs, lives: Lives, sighted: DataFrame | None, days: Sequenc
     return [day for day in days if counted[day]["overdue"]]
 
 
-def _night(inputs: Inputs, found: DataFrame | None) -> DataFrame | None:
-    """Keep the findings of a night, under its last day; None if there are none.
-
-    Args:
-        found: None if nothing can be wrong.
-    """
+def _night(inputs: Inputs, found: Sequence[DataFrame]) -> DataFrame | None:
+    """Keep the findings of a night, under its last day; None if there are none."""
     root, night = inputs.layout.findings, inputs.arguments.date_to
     gathered = None
-    if found is not None:
+    if found:
         # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
-        gathered = without_settled(found, inputs.settled).repartition(1).withColumn("dt", F.lit(night))
+        gathered = (
+            without_settled(reduce(DataFrame.unionByName, found), inputs.settled)
+            .repartition(1)
+            .withColumn("dt", F.lit(night))
+        )
     replace_days(gathered, root, [night])
     files = named_files(root, night)
     return read_files(inputs.spark, root, FINDING, files).drop("dt") if files else None

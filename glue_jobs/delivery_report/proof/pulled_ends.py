@@ -18,7 +18,7 @@ from ..storage.schema import SETTLED, struct
 from .carried import Inputs
 from .deliveries import IDENTITY
 from .findings import found
-from .sightings import Sight, Sightings
+from .sightings import Sight
 
 GONE: Final = struct("string " + " ".join(IDENTITY), "timestamp hour gone_since")
 """A pulled message that is open by its records and in no table; ``gone_since``: when a night first saw that."""
@@ -28,12 +28,15 @@ KEPT: Final = timedelta(days=7)
 """For how long it is kept what a night found gone; only the newest is used."""
 
 
-def lost_ends(inputs: Inputs, judged: DataFrame, held: DataFrame) -> Sightings:
+def lost_ends(inputs: Inputs, judged: DataFrame, held: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Compare the ends of pulled messages with the table.
 
     Args:
         judged: :func:`.conservation.with_standing` of deliveries.
-        held: What the tables hold, see :class:`.ledger.Comparison`.
+        held: What the tables hold, see :func:`.ledger.compared`.
+
+    Returns:
+        Those whose end is lost (``sighted``), and a finding of each.
     """
     spark, layout, now = inputs.spark, inputs.layout, inputs.arguments.now
     accepted = F.col("accepted_at")
@@ -65,4 +68,4 @@ def lost_ends(inputs: Inputs, judged: DataFrame, held: DataFrame) -> Sightings:
     detail = F.format_string(
         "the table has not had it since %s at the latest, and no record tells of its end", since_when
     )
-    return Sightings(rows=rows, findings=found(lost, "breach", "record_missing", detail))
+    return rows, found(lost, "breach", "record_missing", detail)

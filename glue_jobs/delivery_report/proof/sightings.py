@@ -126,20 +126,6 @@ class Open:
         return f"{self.project}#{self.queue_uid}#{part}", self.message_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sightings:
-    """What a look at the table found.
-
-    Attributes:
-        rows: :data:`SIGHTED`: of overdue deliveries those that the table has, of all others those that went on without
-            a record.
-        findings: ``record_missing``, ``waiting``, ``not_compared``.
-    """
-
-    rows: DataFrame
-    findings: DataFrame
-
-
 def sight_of(known: Open, items: Mapping[Key, Item], *, as_of: datetime, now: datetime, grace: timedelta) -> Sight:
     """How the table has a delivery.
 
@@ -206,12 +192,15 @@ def is_open() -> Column:
     return pushed & (F.col("acceptances") > 0) & (F.col("owed") > 0) & goes_on
 
 
-def look_up(inputs: Inputs, judged: DataFrame, count: int) -> Sightings:
+def look_up(inputs: Inputs, judged: DataFrame, count: int) -> tuple[DataFrame, DataFrame]:
     """Look all open deliveries up.
 
     Args:
         judged: :func:`.conservation.with_standing` of deliveries.
         count: How many of them are open, about.
+
+    Returns:
+        How the table has overdue ones (``sighted``), and findings: ``record_missing``, ``waiting``, ``not_compared``.
     """
     spark, table, client = inputs.spark, inputs.arguments.tables["messages"], inputs.client()
     times = {"as_of": inputs.as_of, "now": inputs.arguments.now}
@@ -249,7 +238,7 @@ def look_up(inputs: Inputs, judged: DataFrame, count: int) -> Sightings:
     if error is not None:
         detail = f"{unread} open deliveries could not be looked up in the table: {error}"
         findings = findings.unionByName(small_table(spark, [finding_of("breach", "not_compared", detail)], FINDING))
-    return Sightings(rows=sighted.where(F.col("due")).select(*IDENTITY, "sighted"), findings=findings)
+    return sighted.where(F.col("due")).select(*IDENTITY, "sighted"), findings
 
 
 def _read_all(client: Any, table: str, opened: Iterable[Open]) -> dict[Key, Item]:
