@@ -34,10 +34,6 @@ def take_out_erased(spark: SparkSession, records: str, layout: Layout) -> None:
 
     Args:
         records: Folder that holds ``dt=...`` and ``erased``.
-        layout: Where the tables are.
-
-    Raises:
-        OSError: What is read back differs from what was written.
     """
     erasures = _erasures(records)
     new = {digest for digest, erasure in (erasures.items() - _taken_out(layout).items())}

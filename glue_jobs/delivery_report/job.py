@@ -45,13 +45,7 @@ _logger = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str], *, master: str | None = None, settings: Mapping[str, str] | None = None) -> None:
-    """Run the job with the arguments of a command line.
-
-    Args:
-        argv: Without the program's name.
-        master: Spark master of a run on this machine; None on Glue.
-        settings: See :func:`.session.open_session`.
-    """
+    """Run the job with the arguments of a command line, on this machine if a ``master`` is given, else on Glue."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     now = datetime.now(UTC)
     try:
@@ -70,7 +64,6 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     """Do everything the arguments ask for.
 
     Args:
-        spark: See :func:`.session.open_session`.
         steps: Told of progress; the log when left out.
 
     Raises:
@@ -110,11 +103,7 @@ def _count_attempts(driver: Driver, layout: Layout, days: Sequence[date]) -> Non
 
 
 def _hold(driver: Driver, layout: Layout, arguments: Arguments, unusual: Sequence[Mapping[str, Any]]) -> None:
-    """Count deliveries, and give the driver what the tables are made of, of the report's projects.
-
-    Args:
-        unusual: The anomalies.
-    """
+    """Count deliveries, and give the driver what the tables are made of, of the report's projects."""
     days, chosen = arguments.days, _chosen(arguments.projects)
     usual = f"{chosen} AND NOT {IS_OWN}"
     count_days(

@@ -14,20 +14,11 @@ class BadInput(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What a run has to do.
+    """What a run has to do; see the help of each argument in :func:`parse`.
 
     Attributes:
-        input: Where the records are: the folder with ``dt=...``.
-        output: Where ``curated/`` and ``reports/`` are written.
-        date_from: First day (UTC) of the report.
-        date_to: Last day, included.
-        projects: Only these; empty means all.
-        now: Deliveries are judged by their state at this time (UTC).
         grace: How long past its due time a delivery may go without a record before it counts as missing.
-        tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with
-            none.
-        anomalies: Whether to look for what differs from each subscriber's own past.
-        keep_days: After how many days the bucket takes files away; 0 for never.
+        tables: Their names by ``messages``, ``lines`` and ``topics``; empty compares with none.
     """
 
     input: str
@@ -58,14 +49,10 @@ def midnight(day: date) -> datetime:
 
 
 def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
-    """Read the command line.
-
-    Glue adds arguments of its own; with ``--JOB_NAME`` among them unknown ones are ignored, otherwise they are errors.
+    """Read the command line. With Glue's ``--JOB_NAME`` in it, unknown arguments are Glue's own, else they are errors.
 
     Args:
-        argv: Without the program's name.
         today: The current day (UTC); the default report is it and the six days before.
-        now: Default of ``--now``.
 
     Raises:
         BadInput: Something is missing, malformed or contradictory.

@@ -17,9 +17,6 @@ COUNT: Final = 10
 class Steps:
     """Announces each step and reports its time.
 
-    Args:
-        count: How many there will be.
-
     Attributes:
         seconds: Time of each step done, by its name.
     """
@@ -30,11 +27,7 @@ class Steps:
 
     @contextmanager
     def __call__(self, what: str) -> Iterator[None]:
-        """Do one step.
-
-        Args:
-            what: Its name, for people.
-        """
+        """Do one step."""
         number = len(self.seconds) + 1
         started = time.monotonic()
         _logger.info("[%d/%d] %s ...", number, self.count, what)

@@ -24,9 +24,6 @@ _held: Final[set[str]] = set()
 def alone(output: str) -> Iterator[None]:
     """Run with nobody else writing to an output. Within such a run, the same process may ask again.
 
-    Args:
-        output: The job's ``--output``.
-
     Raises:
         BadInput: Another run does.
     """

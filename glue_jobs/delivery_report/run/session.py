@@ -60,7 +60,7 @@ def open_session(master: str | None = None, *, settings: Mapping[str, str] | Non
 
     Args:
         master: Spark master for a run on this machine, e.g. ``local[2]``; None takes what the platform provides (Glue).
-        settings: Further Spark settings of a run on this machine; they win over the usual ones.
+        settings: Further ones of a run on this machine; they win over the usual ones.
     """
     builder = SparkSession.builder.appName("delivery_report")
     chosen = dict(_EVERYWHERE) if master is None else {**_EVERYWHERE, **_LOCAL, **(settings or {})}

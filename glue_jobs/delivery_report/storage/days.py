@@ -42,9 +42,6 @@ def replace_days(table: DataFrame | None, root: str, days: Iterable[date]) -> No
     Args:
         table: Rows of these days, with their ``dt``; None if there are none, which costs no work of Spark.
         days: Which days; one without rows is gone afterwards.
-
-    Raises:
-        OSError: What is read back differs from what was written; the days are as they were.
     """
     wanted = sorted(days)
     _tidy(root, wanted)
@@ -105,11 +102,7 @@ def renew_days(
 
 
 def days_with(conditions: Mapping[str, Column], day: Column) -> list[Column]:
-    """On which days some row meets each condition: by name, to be counted while :func:`renew_days` writes.
-
-    Args:
-        day: The day of a row.
-    """
+    """On which days some row meets each condition: by name, to be counted while :func:`renew_days` writes."""
     found = {name: F.collect_set(F.when(when, day.cast("string"))) for name, when in conditions.items()}
     # As a text: an observation hands nothing else over.
     return [F.array_join(some, ",").alias(name) for name, some in found.items()]
@@ -143,17 +136,11 @@ def count_days(
 
 
 def write_beside(table: DataFrame, root: str, days: Iterable[date]) -> dict[date, list[str]]:
-    """Write rows beside those of some days, as files that do not count until :func:`name_files` names them, and read
-    back how many there are.
-
-    Args:
-        table: The rows, with their ``dt``.
-
-    Returns:
-        The URIs of each day's new files.
+    """Write rows (with their ``dt``) beside those of some days, as files that do not count until :func:`name_files`
+    names them, and read back how many there are: the URIs of each day's new files.
 
     Raises:
-        OSError: Not as many as were written.
+        OSError: Not as many as were written; all days are as they were.
     """
     written = Observation("rows written")
     before = {day: _files(root, day) for day in days}
@@ -168,11 +155,7 @@ def write_beside(table: DataFrame, root: str, days: Iterable[date]) -> dict[date
 
 
 def name_files(root: str, day: date, files: Sequence[str]) -> None:
-    """Make these files the day, in one step.
-
-    Args:
-        files: Their URIs; without any, the day is gone.
-    """
+    """Make these files the day, in one step; without any, the day is gone."""
     if files:
         write_text(_list_of(root, day), "".join(f"{each}\n" for each in files), "text/plain")
     else:
@@ -185,19 +168,11 @@ def remove_former(root: str, days: Iterable[date]) -> None:
         remove_others(root, day, named_files(root, day))
 
 
-def remove_others(root: str, day: date, files: Iterable[str]) -> set[str]:
-    """Remove all other files of a day.
-
-    Args:
-        files: The URIs of those that stay.
-
-    Returns:
-        The names of those that stay.
-    """
+def remove_others(root: str, day: date, files: Iterable[str]) -> None:
+    """Remove all files of a day but these."""
     stay = {file.rpartition("/")[2] for file in files}
     for name in _files(root, day) - stay:
         remove_file(f"{_folder(root, day)}/{name}")
-    return stay
 
 
 def read_replaced(
@@ -214,11 +189,7 @@ def read_replaced(
 
 
 def read_files(spark: SparkSession, root: str, schema: StructType, files: Sequence[str]) -> DataFrame:
-    """Files of a table, with their ``dt``, whether they are named or not.
-
-    Args:
-        schema: Its columns, without ``dt``.
-    """
+    """Files of a table, with their ``dt`` besides the columns of its schema, whether they are named or not."""
     whole = StructType([*schema.fields, StructField("dt", DateType())])
     if not files:
         return small_table(spark, [], whole)
@@ -256,11 +227,7 @@ def forget_days(root: str, before: date, *, files: bool = False) -> None:
 
 
 def _tidy(root: str, days: Sequence[date]) -> None:
-    """Remove files that no list names from days that are replaced, and from those before them.
-
-    Args:
-        days: In order.
-    """
+    """Remove files that no list names from days (in order) that are replaced, and from those before them."""
     before = [days[0] - timedelta(days=n) for n in range(LOOKED_BACK, 0, -1)] if days else []
     remove_former(root, (*before, *days))
 

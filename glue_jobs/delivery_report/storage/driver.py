@@ -51,13 +51,7 @@ class Driver:
         self._folder.cleanup()
 
     def read(self, name: str, schema: StructType, files: Sequence[str], where: str = "true") -> None:
-        """Make Parquet files a table; without any it is empty.
-
-        Args:
-            schema: Its columns.
-            files: Their URIs.
-            where: Which rows.
-        """
+        """Make those rows of Parquet files (URIs) a table that meet a condition; without files it is empty."""
         if not files:
             self.fill(name, schema, [])
             return
@@ -67,12 +61,7 @@ class Driver:
         self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {names} FROM {name}_files WHERE {where}")
 
     def fill(self, name: str, schema: StructType, rows: Iterable[Mapping[str, Any]], where: str = "true") -> None:
-        """Make rows at hand a table; what they lack is null.
-
-        Args:
-            schema: Its columns.
-            where: Which rows.
-        """
+        """Make rows at hand a table; what they lack is null."""
         file = Path(self._folder.name) / f"{name}.json"
         with file.open("w", encoding="utf-8") as lines:
             lines.writelines(json.dumps(dict(row), default=as_text) + "\n" for row in rows)
@@ -106,9 +95,6 @@ class Driver:
     def put(self, query: str, path: str) -> int:
         """Write what a query finds as a Parquet file, completely or not at all, and not if it finds nothing: the number
         of its rows.
-
-        Args:
-            path: Its URI.
         """
         described = self.rows(f"DESCRIBE {query}")
         times = [row["column_name"] for row in described if row["column_type"] == "TIMESTAMP"]

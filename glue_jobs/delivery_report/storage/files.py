@@ -27,7 +27,7 @@ class Stored(NamedTuple):
 
     Attributes:
         size: Bytes.
-        mark: Changes with the content: S3's ETag; on disk the time of the last change, or a digest where that was asked
+        mark: Changes with the content: S3's ETag; on disk the time of the last change, or a digest where one was asked
             for.
     """
 
@@ -36,12 +36,10 @@ class Stored(NamedTuple):
 
 
 def listed(path: str, *, digests: bool = False) -> dict[str, Stored]:
-    """The files below a path by their names below it, without those that Spark takes for hidden.
-
-    Empty when there is no such path.
+    """The files below a path by their names below it, without those that Spark takes for hidden; empty when there is no
+    path like that.
 
     Args:
-        path: A folder, as a URI.
         digests: Whether files on this machine are marked by a digest of their content, which reads them all; S3 keeps
             one anyway.
     """
@@ -67,12 +65,7 @@ def read_text(path: str) -> str | None:
 
 
 def fetched(paths: Sequence[str], folder: Path) -> list[Path]:
-    """Files on this machine's disk, whence they can be read as often as needed.
-
-    Args:
-        paths: Their URIs.
-        folder: Where those from S3 go.
-    """
+    """Files on this machine's disk, whence they can be read as often as needed; those from S3 go to a folder."""
     found = []
     for number, path in enumerate(paths):
         scheme, rest = _split(path)
@@ -115,11 +108,8 @@ def write_text(path: str, text: str, content_type: str) -> None:
 
 
 def replace_text(path: str, text: str, *, former: str | None) -> bool:
-    """Write one small file of JSON, completely, if it is as it was read: whether it was. Of several at once, one
-    writes it.
-
-    Args:
-        former: What it held; None if there was none.
+    """Write one small file of JSON, completely, if it is as it was read (None: not there): whether it was. Of several
+    at once, one writes it.
     """
     scheme, rest = _split(path)
     if scheme in _S3:

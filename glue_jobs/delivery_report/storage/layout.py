@@ -14,12 +14,7 @@ from .files import as_text, write_text
 
 
 class Layout:
-    """The folders of a run.
-
-    Args:
-        output: The job's ``--output``.
-        report: Name of this report's folder under ``reports/``.
-    """
+    """The folders of a run, and that of a report by its name."""
 
     def __init__(self, output: str, report: str) -> None:
         self.records = f"{output}/curated/records"

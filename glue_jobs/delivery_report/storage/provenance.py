@@ -14,11 +14,8 @@ from importlib.resources import files as modules_of
 
 
 def fingerprint(*asked: object, files: Iterable[str] = ()) -> str:
-    """A digest of what a table follows from.
-
-    Args:
-        asked: What the run was asked.
-        files: URIs of the files it is read from; their names are enough, as each is unique.
+    """A digest of what a table follows from: what the run was asked, and the files it is read from, whose names are
+    enough, as each is unique.
     """
     names = sorted(each.rpartition("/")[2] for each in files)
     return _digest(json.dumps([_code(), [str(each) for each in asked], names]).encode())
