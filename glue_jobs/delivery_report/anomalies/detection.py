@@ -47,9 +47,6 @@ def slots_of(records: str) -> str:
     """First tries of each subscriber in each five minutes in which it had some, as :data:`SLOT` lists the columns.
 
     The retries of a delivery that fails are left out: they would count one failure many times.
-
-    Args:
-        records: A table of records.
     """
     slot = f'make_timestamp(epoch("at")::BIGINT // {SLOT_S} * {SLOT_S} * 1000000)'
     return f"""
@@ -86,7 +83,7 @@ def anomalies(driver: Driver, since: datetime, until: datetime, *, slots: str, h
 
 
 def anomalies_of(subscribers: Iterable[Whole], since: datetime, until: datetime) -> list[Any]:
-    """The anomalies of subscribers, without Spark; the rows are dictionaries."""
+    """The anomalies of subscribers, as dictionaries."""
     begin, end = int(since.timestamp()), int(until.timestamp())
     sizes: Counter[str] = Counter()
     found: list[dict[str, Any]] = []
@@ -97,10 +94,8 @@ def anomalies_of(subscribers: Iterable[Whole], since: datetime, until: datetime)
 
 
 def _by_project(found: Iterable[dict[str, Any]], sizes: Mapping[str, int]) -> list[dict[str, Any]]:
-    """What happens to many subscribers of a project at once, in the same direction, as one finding of the project.
-
-    Args:
-        sizes: How many subscribers of each project were judged.
+    """What happens to many of a project's judged subscribers at once, in the same direction, as one finding of the
+    project.
     """
     alike: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
     for row in found:

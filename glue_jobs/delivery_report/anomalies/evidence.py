@@ -66,11 +66,9 @@ class Scatter:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A window that is more than chance.
+    """A window that is more than chance, from its first place to the one after its last.
 
     Attributes:
-        begin: Its first place.
-        end: The one after its last.
         excess: By how many times its evidence exceeds what is asked for.
         score: Its evidence.
     """
@@ -134,13 +132,7 @@ def joined(found: Sequence[Found], gap: int) -> Iterator[Found]:
 
 
 def scatter_of(failed: Floats, tried: Floats, day: NDArray[np.int64]) -> Scatter:
-    """By the moments of its hours and of its days, without the worst days.
-
-    Args:
-        failed: Failed first tries by hour.
-        tried: First tries by hour.
-        day: The day of each hour, counted from 0.
-    """
+    """By the moments of its hours and of its days (counted from 0), without the worst days."""
     of_day: list[Floats] = [np.bincount(day, weights=each).astype(np.float64) for each in (failed, tried)]
     heard = np.flatnonzero(of_day[1])
     days = heard[np.argsort(of_day[0][heard] / of_day[1][heard], kind="stable")][:-WORST_DAYS]
@@ -164,7 +156,6 @@ def spreads(off: Callable[[int], Floats], scale: Floats, since: int, least: floa
         off: Distances from the usual of all windows of a length, in units of what chance alone makes.
         scale: Its variance if only chance made it; 0 where it is not known.
         since: The hours before this one count, if they are two weeks at least; else all.
-        least: The smallest spread.
     """
     enough = since >= 14 * 24
     end = since if enough else len(scale)

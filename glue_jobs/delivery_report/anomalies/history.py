@@ -39,12 +39,8 @@ class History:
         since: The report's first hour, as an index; negative when the subscriber is younger.
         until: Seconds since 1970 of the end of what is known.
         tried: First tries.
-        failed: Those that failed.
-        attempts: All attempts.
-        bad: Those that failed.
+        bad: Failed ones of all attempts.
         p50: Median of an attempt's time in milliseconds; nan where there was none.
-        slot_tried: First tries by slot.
-        slot_failed: Those that failed.
     """
 
     begin: int
@@ -65,14 +61,13 @@ class History:
 
 
 def history_of(hours: Sequence[Sequence[int]], slots: Sequence[Sequence[int]], since_s: int, until_s: int) -> History:
-    """From rows that are in no order.
+    """From rows that are in no order, up to a second since 1970.
 
     Args:
-        hours: Second since 1970, attempts, failed ones, first tries, successful ones, p50 (-1: unknown). Hours
-            without are left out; the one that is not over is ignored.
+        hours: Second since 1970, attempts, failed ones, first tries, successful ones, p50 (-1: unknown). Hours without
+            are left out; the one that is not over is ignored.
         slots: Second since 1970, first tries, failed ones.
         since_s: Begin of the report.
-        until_s: End of what is known.
     """
     rows = np.array(hours, dtype=np.float64).reshape(-1, 6)
     rows[rows < 0] = np.nan
@@ -111,10 +106,6 @@ def history_of(hours: Sequence[Sequence[int]], slots: Sequence[Sequence[int]], s
 def local_hours(counts: Floats, begin: int) -> Ints:
     """The number of each hour on the subscriber's clock, up to a constant: where its week begins to run an hour early
     or late for good, its clock was changed.
-
-    Args:
-        counts: First tries by hour.
-        begin: Number of the first.
     """
     local = begin + np.arange(len(counts), dtype=np.int64)
     best, moved = 0.0, local
@@ -226,10 +217,8 @@ def _either_clock(week: Floats, local: Ints, counts: Floats) -> Floats:
 
 
 def present_level(ratios: Floats) -> float:
-    """The median of the last days if it differs from that of all days by more than chance, else that of all.
-
-    Args:
-        ratios: Of each day to what is usual, in order.
+    """The median of the last days (each compared with what is usual) if it differs from that of all days by more than
+    chance, else that of all.
     """
     recent, whole = ratios[-RECENT_DAYS:], float(np.median(ratios))
     level = float(np.median(recent))

@@ -68,16 +68,12 @@ as a time-out or a refusal takes."""
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What happened.
+    """What happened, and when (seconds since 1970).
 
     Attributes:
-        anomaly: Its kind.
-        begin: Seconds since 1970.
-        end: The same.
         value: What was seen.
         expected: What is usual.
         score: By how much more than its usual spread it is off.
-        detail: It in words.
     """
 
     anomaly: str
@@ -187,7 +183,6 @@ def _failing(
         counts: Failed, tried, and those that usually fail, by hour or slot.
         known: On how many the usual share rests.
         asked: By length, the shape of that distribution, and by how much a share must exceed the usual one.
-        factor: How many times as large.
     """
     failed, tried, due = counts
     ratios: dict[int, Floats] = {}
@@ -341,11 +336,8 @@ def _off(seen: Floats, usual: Floats) -> Callable[[int], Floats]:
 
 
 def latencies(history: History, local: Ints) -> list[Event]:
-    """Times in which the median answer took far longer than is usual at those hours of the day, or lastingly another
-    time.
-
-    Args:
-        local: Hours on the subscriber's clock.
+    """Times in which the median answer took far longer than is usual at those hours of the day (on the subscriber's
+    clock), or lastingly another time.
     """
     took = history.p50
     solid = (history.attempts >= MIN_ATTEMPTS // 2) & ~np.isnan(took)

@@ -9,10 +9,8 @@ from .cells import IS_COPY, IS_ROUTED
 
 
 def balance(cells: str) -> str:
-    """One row per project and hour of acceptance: messages, deliveries owed, each standing, and whether it balances.
-
-    Args:
-        cells: See :func:`.traffic.fate_cells`.
+    """One row per project and hour of acceptance, over :func:`.traffic.fate_cells`: messages, deliveries owed, each
+    standing, and whether it balances.
     """
     # A hub message was posted once; once it is routed, its copies are what is owed.
     routed = f"({IS_ROUTED} AND standing IN {SETTLED})"
@@ -30,12 +28,8 @@ def balance(cells: str) -> str:
 
 
 def verdicts(balanced: str, findings: str) -> str:
-    """One row per project: its sums, and whether everything of it is accounted for.
-
-    What a project may see of a report about all projects.
-
-    Args:
-        balanced: See :func:`balance`.
+    """One row per project: its sums, and whether everything of it is accounted for. What a project may see of a report
+    about all projects.
     """
     sums = ("messages", "owed", *STANDINGS, "unexpected")
     zero = ", ".join(f"coalesce({name}, 0) AS {name}" for name in (*sums, "unbalanced_hours", "breaches"))

@@ -60,9 +60,6 @@ def by_cause(findings: str) -> str:
     ``detail`` as an example. A finding follows from an object, or from missing pulses, when it is of the kind that
     missing records make, and was accepted in the object's hour or the one before; missing pulses follow from objects of
     their hours.
-
-    Args:
-        findings: See :data:`.findings.FINDING`.
     """
     day = _part(_DAY)
     hours = f"""list_transform(list_filter(string_split({_part(_HOURS)}, ', '), lambda each: each <> ''),

@@ -78,18 +78,13 @@ HOURLY: Final = struct(
     "bigint attempts delivered reserved failed polls first_attempts first_won parks",
     "bigint bytes_out bytes_in busy_ms longest_ms p50_ms p95_ms p99_ms",
 )
-"""Columns of an hour of a subscriber.
-
-Kept by day, so that later runs compare with days long past without reading their records again.
+"""Columns of an hour of a subscriber. Kept by day, so that later runs compare with days long past without reading their
+records again.
 """
 
 
 def attempt_cells(records: str) -> str:
-    """The cells of attempts and polls.
-
-    Args:
-        records: A table of records.
-    """
+    """The cells of attempts and polls."""
     texts = ", ".join(f"coalesce({name}, '') AS {name}" for name in _TEXTS)
     return f"""
         SELECT {texts}, coalesce(status_code, 0) AS status_code, date_trunc('hour', "at") AS hour,
@@ -106,9 +101,6 @@ def summed(cells: str, keys: tuple[str, ...]) -> str:
 
     ``attempts`` counts polls too; ``first_won`` are first attempts that the subscriber took for good or reserved (202).
     ``busy_ms`` is the time spent in them.
-
-    Args:
-        cells: See :func:`attempt_cells`.
     """
     named = [name for name in NAMES if name not in keys]
     return rolled_up(cells, keys, sums=OUTCOMES, count="attempts", largest=LARGEST, wanted=PERCENTILES, kept=named)
@@ -120,11 +112,8 @@ def hourly(cells: str) -> str:
 
 
 def failures_by_cause(cells: str, keys: tuple[str, ...] = ()) -> str:
-    """Why attempts failed: the error class if there was no answer, otherwise the status.
-
-    Args:
-        cells: See :func:`attempt_cells`.
-        keys: Columns to group by; none for everybody together.
+    """Why attempts failed, for everybody together or by some columns: the error class if there was no answer, otherwise
+    the status.
     """
     cause = "CASE WHEN error_class <> '' THEN error_class ELSE 'status ' || status_code END"
     return f"""

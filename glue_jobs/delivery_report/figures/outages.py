@@ -71,9 +71,6 @@ def outage_days(records: str) -> str:
 
     Attempts are ordered by their answers. Where failures and successes of a minute are mixed, the subscriber was not
     down in it.
-
-    Args:
-        records: A table of all records of the day.
     """
     who = ", ".join(WHO)
     return f"""
@@ -216,11 +213,7 @@ def _sentence() -> str:
 
 
 def _words(milliseconds: str, whole: str) -> str:
-    """A span as people say it: ``4 h 10 min``; null where there is none.
-
-    Args:
-        whole: How it is rounded: ``floor`` or ``ceil``.
-    """
+    """A span as people say it: ``4 h 10 min``, rounded by ``floor`` or ``ceil``; null where there is none."""
 
     def two(unit: int, name: str, smaller: str, in_one: int) -> str:
         count = f"{whole}({milliseconds} / {unit})::BIGINT"

@@ -33,17 +33,16 @@ def rolled_up(
     wanted: Mapping[str, float],
     kept: Sequence[str] = (),
 ) -> str:
-    """A query of one row per group: its sums, its nearest-rank percentiles, its largest value.
+    """A query of one row per group, or of one over everything: its sums, its nearest-rank percentiles, its largest
+    value.
 
     Args:
         cells: A table of counts per ``bucket`` (null where there is nothing to measure); a group may have several of
             one bucket.
-        keys: What to group by; empty for one row over everything.
-        sums: Columns to make by adding up, by name.
         count: Column of how many measured values a cell holds.
         largest: Column of the largest of them; also a column of the result.
         wanted: Percentiles to make, share (0..1) by name.
-        kept: Columns of which the largest value is kept as it is (names).
+        kept: Columns of which the largest value is kept as it is.
     """
     group = f"PARTITION BY {', '.join(keys)}" if keys else ""
     reached = ", ".join(

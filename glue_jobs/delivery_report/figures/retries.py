@@ -13,11 +13,7 @@ TRIED: Final = struct("string " + " ".join(WHO), "bigint attempts won_attempt n"
 
 
 def try_cells(deliveries: str) -> str:
-    """Pushed deliveries that were tried, counted by subscriber, attempts made, and the attempt that won.
-
-    Args:
-        deliveries: A table of deliveries (:data:`.deliveries.DELIVERY`).
-    """
+    """Pushed deliveries that were tried, counted by subscriber, attempts made, and the attempt that won."""
     return f"""
         WITH tried AS (
             -- A poll has the number of an attempt, but asks for what was taken before.
@@ -30,11 +26,8 @@ def try_cells(deliveries: str) -> str:
 
 
 def by_attempt(cells: str) -> str:
-    """Per attempt number: deliveries that made it (``tried``), that it won (``won``), its ``share``,
-    and the ``won_so_far`` share of all.
-
-    Args:
-        cells: See :func:`try_cells`.
+    """Per attempt number: deliveries that made it (``tried``), that it won (``won``), its ``share``, and the
+    ``won_so_far`` share of all.
     """
     return f"""
         SELECT *, won / tried AS share,

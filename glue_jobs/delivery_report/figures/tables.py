@@ -32,11 +32,9 @@ _WHO: Final = ", ".join(WHO)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the report.
+    """A table of the report: its rows, and the order they are kept in.
 
     Attributes:
-        query: Its rows.
-        order: The order they are kept in.
         totals: What each row adds to totals that are asked for besides, by name.
         shown: Rows that go into its JSON file and are at hand for the page; a longer one is written as Parquet, too.
     """
@@ -56,7 +54,6 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
         driver: Holds ``attempt_cells`` (:func:`.cells.attempt_cells`), ``fate_cells`` (:func:`.traffic.fate_cells`),
             ``try_cells`` (:func:`.retries.try_cells`), ``outages`` (:func:`.outages.outages`), ``anomalies`` and
             ``findings``, of the report's projects.
-        since: Begin of the report's first day.
         until: End of what it tells of: of its last day, or when it was made.
     """
     theirs = "attempts"

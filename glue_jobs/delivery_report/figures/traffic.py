@@ -43,11 +43,8 @@ FATES: Final = {
 
 
 def fate_cells(deliveries: str) -> str:
-    """Deliveries counted by project, queue, subscriber, hour of acceptance, state, standing and time to delivery:
-    every report on deliveries is a sum of these.
-
-    Args:
-        deliveries: A table of deliveries with their standing (:data:`.deliveries.KEPT_DELIVERY`).
+    """Deliveries with their standing (:data:`.deliveries.KEPT_DELIVERY`) counted by project, queue, subscriber, hour of
+    acceptance, state, standing and time to delivery: every report on deliveries is a sum of these.
     """
     won = "state IN ('delivered', 'acknowledged')"
     counted = {
@@ -77,9 +74,6 @@ def fates(cells: str, keys: tuple[str, ...]) -> str:
     ``messages`` counts a message once, at its first delivery, so it adds up over whole queues only. ``first_won``: the
     first attempt was taken for good; of notifications: acknowledged and sent only once. ``retries``: attempts after the
     first.
-
-    Args:
-        cells: See :func:`fate_cells` and :func:`counted_once`.
     """
     return rolled_up(cells, keys, sums=FATES, count="n", largest=LARGEST, wanted=PERCENTILES)
 
@@ -87,9 +81,6 @@ def fates(cells: str, keys: tuple[str, ...]) -> str:
 def counted_once(cells: str) -> str:
     """Cells of deliveries with their ``day``, without the hub's own: a hub message counts as a message when it was
     posted, and as a delivery where a service gets it.
-
-    Args:
-        cells: See :func:`fate_cells`.
     """
     none = ", ".join(f"0 AS {name}" for name in _COUNTS if name != "messages")
     # Posting has no duration.
@@ -103,12 +94,7 @@ def counted_once(cells: str) -> str:
 
 
 def given_up(cells: str) -> str:
-    """Deliveries that did not arrive: those that ended without success, by queue and subscriber,
-    and of how many.
-
-    Args:
-        cells: See :func:`fate_cells`.
-    """
+    """Deliveries that ended without success, by queue and subscriber, and of how many."""
     ended = ", ".join(total(FATES[name], name) for name in GIVEN_UP)
     return f"""
         SELECT *, {" + ".join(GIVEN_UP)} AS given_up FROM (
@@ -117,11 +103,8 @@ def given_up(cells: str) -> str:
 
 
 def backlog(cells: str) -> str:
-    """What still waits, by queue and subscriber: how many (``waiting``), their standings,
-    and the hour of the ``oldest``.
-
-    Args:
-        cells: See :func:`fate_cells`.
+    """What still waits, by queue and subscriber: how many (``waiting``), their standings, and the hour of the
+    ``oldest``.
     """
     each = ", ".join(total(f"CASE WHEN standing = '{name}' THEN owing ELSE 0 END", name) for name in WAITING)
     return f"""
@@ -130,14 +113,8 @@ def backlog(cells: str) -> str:
 
 
 def without_gaps(rows: str, key: str, counts: Mapping[str, str], since: datetime, until: datetime) -> str:
-    """A time series of hours or days without gaps: silent ones count as zero, and have no percentiles.
-
-    Args:
-        rows: A table of sums by ``hour`` or ``day``.
-        key: Which of the two.
-        counts: Names of its sums.
-        since: Begin of the first.
-        until: End of the last, not included.
+    """A time series of hours or days (``key``) without gaps, up to ``until``: silent ones count as zero, and have no
+    percentiles.
     """
     last = max(since, until - timedelta(microseconds=1))
     kind = "DATE" if key == "day" else "TIMESTAMP"

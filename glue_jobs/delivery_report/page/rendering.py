@@ -145,11 +145,7 @@ def _verdict(results: Results) -> str:
 
 
 def _counted(name: str, count: int, instead: str = "", *, wrong: bool = False) -> str:
-    """A number of the headline.
-
-    Args:
-        instead: What is said where nobody knows it.
-    """
+    """A number of the headline, or what is said ``instead`` where nobody knows it."""
     return f'<span><b class="{"breach" if wrong else ""}">{instead or f"{count:,}"}</b> {name}</span>'
 
 
@@ -384,13 +380,7 @@ def _table(results: Results, name: str, columns: Columns, *, shown: int = _SHOWN
 
 
 def _html(rows: Sequence[Row], columns: Columns, *, total: int = 0, shown: int = _SHOWN, none: str) -> str:
-    """Rows as an HTML table.
-
-    Args:
-        total: How many there are in all, if not all are at hand.
-        shown: How many are shown.
-        none: What is said when there are none.
-    """
+    """Rows as an HTML table, of which not all are shown, and of a ``total`` not all may be at hand."""
     if not rows:
         return f'<p class="none">{escape(none)}</p>'
     head = "".join(
@@ -409,11 +399,7 @@ def _html(rows: Sequence[Row], columns: Columns, *, total: int = 0, shown: int =
 
 
 def _numbers(*names: str, zero: str = "0") -> Columns:
-    """Columns of whole numbers, called as in the table.
-
-    Args:
-        zero: How a zero is shown.
-    """
+    """Columns of whole numbers, called as in the table."""
     return {f"#{name.replace('_', ' ')}": partial(_number, name, zero) for name in names}
 
 
@@ -431,11 +417,7 @@ def _duration(name: str, row: Row) -> str:
 
 
 def _card(title: str, content: str, place: str = "") -> str:
-    """A part of a section with a title of its own.
-
-    Args:
-        place: What links lead to it by.
-    """
+    """A part of a section with a title of its own, and a place that links lead to."""
     named = f' id="{place}"' if place else ""
     return f'<div class="card"{named}><h3>{title}</h3>{content}</div>'
 

@@ -27,7 +27,6 @@ class Results:
     """A finished report.
 
     Attributes:
-        as_of: When deliveries were judged.
         verdict: The conservation row: ``conserved``, ``sentence`` and the sums behind it.
         rows: The first rows of each table by name.
         totals: Number of rows of each table by name.
@@ -51,9 +50,8 @@ class Results:
         return f"{self.path}/report.html"
 
     def publish(self, render: Callable[[Results], str]) -> None:
-        """Write the page for people, and what names the newest report.
-
-        Whatever becomes of the page, the verdict stands and can be found.
+        """Write the page for people, and what names the newest report. Whatever becomes of the page, the verdict stands
+        and can be found.
         """
         page = None
         remove_file(self.page)
@@ -70,11 +68,7 @@ class Results:
 def write_results(
     driver: Driver, queries: Mapping[str, Table], layout: Layout, arguments: Arguments, proof: Proof
 ) -> Results:
-    """Write every table, and the summary with the verdict.
-
-    Args:
-        proof: What is wrong, and what was read.
-    """
+    """Write every table, and the summary with the verdict."""
     written = write_tables(driver, queries, layout.report)
     verdict = _verdict({**written["conservation"].sums, **written["findings"].sums}, proof)
     results = Results(

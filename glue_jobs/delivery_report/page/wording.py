@@ -37,12 +37,8 @@ def shortened(text: str, longest: int) -> str:
 
 
 def as_html(text: str, longest: int = 60) -> str:
-    """The text as an element of HTML: escaped, its direction of writing kept to itself,
-    whole in its title when it is cut.
-
-    Args:
-        text: As the tenant wrote it.
-        longest: Characters that are shown.
+    """The text of a tenant as an element of HTML: escaped, its direction of writing kept to itself, whole in its title
+    when it is longer than what is shown.
     """
     shown = shortened(text, longest)
     title = f' title="{escape(visible(text))}"' if shown != text else ""

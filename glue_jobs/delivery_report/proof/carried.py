@@ -59,8 +59,7 @@ class State:
         fingerprint: Digest of all its inputs.
         lost: Days on which an earlier state was lost, and with it the deliveries that were open then.
         rows: Records in it.
-        files: Its files.
-        folder: Where they are, below that of all states.
+        folder: Where its files are, below that of all states.
     """
 
     day: date
@@ -239,12 +238,9 @@ def _keep(
 
 
 def without_rows(spark: SparkSession, layout: Layout, unwanted: Column) -> None:
-    """Take rows out of all states. What follows from a state does not change by it.
+    """Take unwanted rows out of all states. What follows from a state does not change by it.
 
     A run that is killed leaves each state as it was or as it is to be.
-
-    Args:
-        unwanted: Whether a row is to go.
     """
     for day in _days(layout):
         state = _read(layout, day)

@@ -49,12 +49,11 @@ def with_standing(
     """Deliveries with their ``standing`` and the ``hour`` of their acceptance.
 
     Args:
-        deliveries: See :mod:`.deliveries`.
         now: As of when.
         grace: How late a record may be before its delivery counts as missing.
         settled_by_hand: Whether a person has settled a delivery; what is missing then counts as held.
-        sighted: How the messages table has those that are overdue, see :class:`.sightings.Sightings`, and which pulled
-            messages are in no table, see :func:`.pulled_ends.lost_ends`; None if nothing was looked up.
+        sighted: What was found by :func:`.sightings.look_up` and :func:`.pulled_ends.lost_ends`, if anything was looked
+            up.
     """
     if sighted is None:
         deliveries = deliveries.withColumn("sighted", F.lit(None).cast("string"))
@@ -209,11 +208,7 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
 
 
 def object_findings(intakes: Iterable[DayIntake]) -> list[dict[str, Any]]:
-    """What is wrong with objects and with the kept days.
-
-    Args:
-        intakes: See :func:`.compaction.compact`.
-    """
+    """What is wrong with objects and with the kept days."""
     findings: list[dict[str, Any]] = []
     for intake in intakes:
         day = f"dt={intake.day}"

@@ -31,11 +31,7 @@ UNCOUNTED: Final = frozenset(
 
 
 def found(rows: DataFrame, severity: str, finding: str | Column, detail: Column) -> DataFrame:
-    """A finding of each row, which says whose it is in the columns that a finding has, as far as it has these.
-
-    Args:
-        finding: Its kind.
-    """
+    """A finding of each row, which says whose it is in the columns that a finding has, as far as it has these."""
     whose = [
         F.col(each.name) if each.name in rows.columns else F.lit(None).cast(each.dataType).alias(each.name)
         for each in FINDING.fields[2:-1]

@@ -22,15 +22,11 @@ _KINDS: Final = {
 def entries(
     client: Any, tables: Mapping[str, str], *, since: datetime, until: datetime, segment: int, segments: int
 ) -> Iterator[dict[str, Any]]:
-    """What the tables hold of the messages accepted within a time, and of the pulses sent then, as
-    :data:`.ledger.ENTRY` describes it.
+    """What a part of the tables holds of the messages accepted from one time on and before another one, and of the
+    pulses sent then, as :data:`.ledger.ENTRY` describes it.
 
     Args:
         tables: Their names by ``messages``, ``lines`` and ``topics``.
-        since: From then on.
-        until: Before then.
-        segment: Which part of each table.
-        segments: Of how many.
     """
     within = {
         ":since": {"N": str(round(since.timestamp() * 1000))},

@@ -96,11 +96,8 @@ def compared(inputs: Inputs) -> tuple[DataFrame, DataFrame | None, Pulses | None
 
 
 def unrecorded_findings(ledger: DataFrame, records: DataFrame, date_from: date) -> DataFrame:
-    """What the tables hold and no record tells of: one finding for each queue and hour, with the first ids.
-
-    Args:
-        ledger: See :func:`read_tables`.
-        date_from: First day of the ledger.
+    """What the tables hold (from a day on) and no record tells of: one finding for each queue and hour, with the first
+    ids.
     """
     notification = F.col("dialect") == "notifications"
     of_pull = F.substring_index(F.coalesce("delivery_id", F.get("owed", F.lit(0))), ".", 1)

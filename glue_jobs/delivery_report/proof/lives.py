@@ -36,7 +36,6 @@ class Lives:
     """All lives that a run judges or needs besides; they lie in the work folder.
 
     Attributes:
-        root: Their folder.
         before: Stands for all days before those that are read: the lives that were carried over are kept by it.
         date_to: The report's last day; later ones may be there from other runs.
         counted: By day, how many lives are ``open`` (and pushed), and whether some are ``unsettled``, ``pulled`` (and
@@ -117,11 +116,8 @@ def rebuilt(inputs: Inputs) -> Lives:
 
 
 def _sources(layout: Layout, first: date, before: date) -> Mapping[date, list[str]]:
-    """The files of records that tell of messages accepted on a day, by that day.
-
-    Args:
-        first: The first day whose records are read.
-        before: Stands for all days before.
+    """The files of records that tell of messages accepted on a day, by that day; ``before`` stands for all days before
+    the first whose records are read.
     """
     found: dict[date, list[str]] = defaultdict(list)
     days = [day for day in listed_days(layout.records) if day >= first]

@@ -64,7 +64,6 @@ class Proof:
         intakes: What became of the raw objects of the report's days.
         missed: Days before the report's that no run has kept, as nights were missed: from the last that was carried on.
         erased: Days from whose objects records of erased projects were taken.
-        as_of: When deliveries were judged.
         set_aside: Stream records that the records function could not turn into delivery records.
     """
 
@@ -90,8 +89,8 @@ def prove(
     *,
     client: Callable[[], Any] = _dynamodb,
 ) -> Proof:
-    """Compact the report's days, rebuild the deliveries accepted on them and those carried over,
-    and hold them against what was owed.
+    """Compact the report's days, rebuild the deliveries accepted on them and those carried over, and hold them against
+    what was owed.
 
     Args:
         client: Makes the DynamoDB client that tables are read with.
@@ -190,10 +189,9 @@ def _judged(inputs: Inputs, lives: Lives, what: str) -> DataFrame:
 
 
 def _found(inputs: Inputs, known: Sequence[Mapping[str, Any]], lives: Lives, late: DataFrame | None) -> list[DataFrame]:
-    """What is wrong with the records; each kind is looked for only if there may be some.
+    """What is wrong with the records, besides what is known already; each kind is looked for only if there may be some.
 
     Args:
-        known: Findings that are known already.
         late: Deliveries with their standing, of which some are overdue.
     """
     found = [small_table(inputs.spark, known, FINDING)] if known else []
@@ -243,11 +241,7 @@ def _unheard(inputs: Inputs, intakes: Sequence[DayIntake], pulses: Pulses | None
 
 
 def _standing(inputs: Inputs, lives: DataFrame, sighted: DataFrame | None) -> DataFrame:
-    """Lives with their standing.
-
-    Args:
-        sighted: How the tables have some; None if nothing was looked up.
-    """
+    """Lives with their standing."""
     return with_standing(lives, inputs.as_of, inputs.arguments.grace, inputs.settled, sighted)
 
 

@@ -33,7 +33,6 @@ class Gap:
     """Pulses in a row that are not among the records of a table.
 
     Attributes:
-        table: Name of the table whose stream it is.
         start: Time of the first.
         stop: The time of the next after the last.
         lost: Whether records are missing: the pulses were sent, or nobody can tell that they were not.
@@ -51,11 +50,7 @@ class Gap:
 
 
 def recorded_pulses(ids: Iterable[str]) -> dict[str, set[datetime]]:
-    """The pulses among the records.
-
-    Args:
-        ids: ``pulse/{table}/{time}``.
-    """
+    """The pulses (``pulse/{table}/{time}``) among the records."""
     found: dict[str, set[datetime]] = {}
     for each in ids:
         _, table, at = each.split("/", 2)
@@ -78,7 +73,6 @@ def gaps(
     that sent none yet, lacks none. One that is not in its table either was not sent, as when the hub stood still.
 
     Args:
-        recorded: Those among the records.
         in_tables: Those in the tables, with an entry for each table; None if the tables were not read.
         since: Begin of what was asked for.
         until: Pulses before this time should be there, unless they are still on their way.

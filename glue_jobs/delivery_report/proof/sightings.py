@@ -81,10 +81,8 @@ class Open:
     """A delivery that is looked up, as its records have it.
 
     Attributes:
-        queue_uid: Its generation.
         hour: Of its acceptance, ISO 8601.
         version: Of the last record; 0 when there is only the acceptance.
-        expires_ms: When its message expires, epoch milliseconds.
         due: Whether the next record is overdue.
         ended: Whether it had ended already, and one more try was asked for.
     """
@@ -127,11 +125,8 @@ class Open:
 
 
 def sight_of(known: Open, items: Mapping[Key, Item], *, as_of: datetime, now: datetime, grace: timedelta) -> Sight:
-    """How the table has a delivery.
-
-    Args:
-        as_of: Records of events before this time, less the grace, should be there.
-        now: When the table was read.
+    """How the table has a delivery; ``now`` it was read, and records of events before ``as_of``, less the grace, should
+    be there.
     """
     item = items.get(known.key)
     version = int(item["version"]["N"]) if item else 0
@@ -154,10 +149,7 @@ def changed_at(item: Item) -> datetime:
 def read_items(
     client: Any, table: str, keys: Iterable[Key], *, pause: Callable[[float], None] = time.sleep
 ) -> dict[Key, Item]:
-    """What the table holds under some keys.
-
-    Args:
-        keys: Different from each other, at most :data:`PER_READ`.
+    """What the table holds under some keys, different from each other and at most :data:`PER_READ`.
 
     Raises:
         ClientError: The table could not be read.

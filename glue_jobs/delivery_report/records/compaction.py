@@ -56,7 +56,6 @@ class DayIntake(Manifest):
     """A day's raw objects, and what became of them.
 
     Attributes:
-        day: The day.
         links: Of its manifest's those that are not there and have never been read.
         stale: Whether its objects have to be parsed.
         spoiled: Whether what was kept of the day was no longer what an earlier run had written.
@@ -102,9 +101,6 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
 
     Returns:
         The days that have raw objects, or had some once, in order.
-
-    Raises:
-        OSError: What was written of a day is not what can be read back.
     """
     looked = [each for day in days if (each := _look_at(records, layout, day)) is not None]
     # Unchanged days too: a run that was cut off may not have made everything of them again.
@@ -127,11 +123,7 @@ def read_records(spark: SparkSession, layout: Layout, date_from: date, date_to: 
 
 
 def left_by_erasures(records: str, day: date) -> dict[str, int]:
-    """How many records the erasure of projects has left in the objects of a day from which it took some out.
-
-    Args:
-        records: Folder that holds ``dt=...``.
-    """
+    """How many records the erasure of projects has left in the objects of a day from which it took some out."""
     text = read_text(f"{records}/erased/dt={day}.json")
     return {str(name): int(count) for name, count in json.loads(text).items()} if text else {}
 
@@ -191,11 +183,7 @@ class _Parsed:
 
 
 def _parsed(spark: SparkSession, records: str, layout: Layout, days: Sequence[date], *, size: int) -> _Parsed:
-    """Read the objects of some days, and write them beside what is kept of these.
-
-    Args:
-        size: Bytes of the objects.
-    """
+    """Read the objects of some days, of so many bytes, and write them beside what is kept of these."""
     counts = Observation("intake")
     file = F.col("_metadata.file_path")
     lines = (
@@ -237,11 +225,8 @@ def _read(spark: SparkSession, records: str, layout: Layout, intake: DayIntake, 
 
 
 def tasks_of(size: int, cores: int) -> int:
-    """How many tasks parse what has changed, and so how many files a day has at most: as few as make files of
+    """How many tasks parse so many bytes, and so how many files a day has at most: as few as make files of
     :data:`FILE_BYTES`, but as many as there are cores if there is enough to do.
-
-    Args:
-        size: Bytes of the objects.
     """
     return max(1, round(size * PARQUET_PER_GZIP / FILE_BYTES), min(cores, size // TASK_BYTES))
 
@@ -284,9 +269,6 @@ def _keep_rejected(spark: SparkSession, path: str, kept: str, day: date, *, some
     rejected: how many there are, by object and reason.
 
     Reads the day again, which only days with such lines cost, and those that were read with them.
-
-    Args:
-        some: Whether there may be any.
     """
     remove(kept)
     counts: dict[str, dict[str, int]] = {}

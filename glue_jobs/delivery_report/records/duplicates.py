@@ -19,13 +19,11 @@ _CONTENT: Final = ", ".join(f'"{name}"' for name in CURATED.fieldNames() if name
 
 
 def without_copies(layout: Layout, days: Iterable[date], intakes: Sequence[DayIntake]) -> tuple[list[DayIntake], bool]:
-    """Take records that are there twice out of the kept days, and note in their manifests which objects shared some.
+    """Take records that are there twice out of kept days, and note in their manifests which objects shared some: the
+    intakes with that, and whether any day changed.
 
     Args:
         days: Later ones than the report's may be there from earlier runs; they must not hold a record twice either.
-
-    Returns:
-        The intakes with what is noted of them, and whether any day changed.
     """
     shared: dict[date, tuple[Any, ...]] = {}
     with Driver() as driver:
@@ -44,12 +42,9 @@ def without_copies(layout: Layout, days: Iterable[date], intakes: Sequence[DayIn
 
 
 def shared_records(day: str) -> str:
-    """Which objects (``sources``) share how many ``records``.
+    """Of all records of a day, which objects (``sources``) share how many ``records``.
 
     Two records of one id with other content are not copies but a contradiction, which :mod:`.conservation` names.
-
-    Args:
-        day: A table of all records of a day.
     """
     return f"""
         SELECT sources, count(*) AS records FROM (

@@ -19,12 +19,10 @@ _OF_MESSAGES: Final = frozenset(REQUIRED) - {"schema_version", "record_id", "kin
 
 
 class IncompleteObject(NamedTuple):
-    """An object of which not every record could be used.
+    """An object (its key below the day) of which not every record could be used.
 
     Attributes:
-        source: Its key below its day.
         expected: Records it holds according to its key, None when the key does not say.
-        used: Records used.
         rejected: Lines rejected, in words, by reason.
     """
 
@@ -64,18 +62,17 @@ def usable(lines: DataFrame) -> DataFrame:
     :mod:`.links`).
 
     Args:
-        lines: Parsed lines with their ``source``, the day (``dt``) that they are filed under, and their ``rejection``.
+        lines: With their ``source``, the day (``dt``) that they are filed under, and their ``rejection``.
     """
     used = lines.where(F.col("rejection").isNull() & ~F.col("kind").isin(*NO_RECORDS))
     return used.select(*CURATED.fieldNames(), "dt")
 
 
 def rejected_lines(texts: DataFrame, day: date) -> DataFrame:
-    """The unusable lines, unchanged, each with its reason and object.
+    """The unusable lines of a day, unchanged, each with its reason and object.
 
     Args:
         texts: ``value`` (the line) and ``source``.
-        day: The day they are filed under.
     """
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     parsed = texts.select("source", "value", F.from_json("value", RAW, options).alias("record"))
@@ -99,13 +96,12 @@ def incomplete_objects(
     rejected: Mapping[str, Mapping[str, int]],
     left: Mapping[str, int] | None = None,
 ) -> tuple[IncompleteObject, ...]:
-    """The objects of which not every record could be used, by name.
+    """The objects of a day of which not every record could be used, by name.
 
     An object that cannot be decompressed is read up to where it breaks, and nothing but its key tells how much of it is
     missing.
 
     Args:
-        sources: All objects of a day.
         used: Records used, by object.
         rejected: Lines rejected, by object and reason.
         left: How many records the erasure of a project has left in an object, where it took some out.

@@ -19,11 +19,9 @@ _PREFIX: Final = f"{LINK}/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """Objects of an hour that others name and that are not there.
+    """Objects of an hour (that they are filed under) which others name and that are not there.
 
     Attributes:
-        hour: Begin of the hour they are filed under.
-        names: Their names within the hour, in order.
         named_by: An object that names one of them, below ``records/``.
     """
 
@@ -38,11 +36,7 @@ def is_link(record_id: str) -> bool:
 
 
 def named_objects(lines: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """The objects that links name, each with one of those that name it.
-
-    Args:
-        lines: Ids of lines that are no records, by object.
-    """
+    """The objects that links name, each with one of those that name it."""
     return {each.removeprefix(_PREFIX): source for source, ids in lines.items() for each in ids if is_link(each)}
 
 
@@ -55,7 +49,6 @@ def missing_objects(
     is there now, as whatever names it was written later. A day before the first one that is there was not copied.
 
     Args:
-        records: Folder that holds ``dt=...``.
         links: What the objects of each day name, and the object that does.
         until: Objects of later hours say nothing yet: a copy of a bucket that is being written may lack what they name.
         kept_since: Objects of hours before this time may have been taken away by the bucket; None: never.

@@ -84,10 +84,6 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
 
 
 def files_of(folder: str, files: Iterable[str]) -> dict[str, Stored]:
-    """Some files of a kept day by their names in its folder, marked by their content; without those that are not there.
-
-    Args:
-        folder: Of the day.
-    """
+    """Some files of a kept day by their names in its folder, marked by their content, if they are there."""
     names = {file.rpartition("/")[2] for file in files}
     return {name: stored for name, stored in listed(folder, digests=True).items() if name in names}
