@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,24 +43,20 @@ def listed(path: str, *, digests: bool = False) -> dict[str, Stored]:
         digests: Whether files on this machine are marked by a digest of their content, which reads them all; S3 keeps
             one anyway.
     """
-    scheme, rest = _split(path)
-    found = _on_s3(rest) if scheme in _S3 else _on_disk(Path(rest), digests=digests)
+    where = _where(path)
+    found = _on_disk(where, digests=digests) if isinstance(where, Path) else _on_s3(*where)
     return {name: stored for name, stored in found if not name.rsplit("/", 1)[-1].startswith(("_", "."))}
 
 
 def read_text(path: str) -> str | None:
     """The content of one small file, None when there is none."""
-    scheme, rest = _split(path)
-    if scheme in _S3:
-        bucket, key = _place(rest)
-        client = _client()
-        try:
-            return client.get_object(Bucket=bucket, Key=key)["Body"].read().decode()
-        except client.exceptions.NoSuchKey:
-            return None
+    where = _where(path)
+    if isinstance(where, Path):
+        return where.read_text(encoding="utf-8") if where.is_file() else None
+    client, (bucket, key) = _client(), where
     try:
-        return Path(rest).read_text(encoding="utf-8")
-    except FileNotFoundError:
+        return client.get_object(Bucket=bucket, Key=key)["Body"].read().decode()
+    except client.exceptions.NoSuchKey:
         return None
 
 
@@ -68,55 +64,43 @@ def fetched(paths: Sequence[str], folder: Path) -> list[Path]:
     """Files on this machine's disk, whence they can be read as often as needed; those from S3 go to a folder."""
     found = []
     for number, path in enumerate(paths):
-        scheme, rest = _split(path)
-        file = Path(rest)
-        if scheme in _S3:
-            bucket, key = _place(rest)
+        where = _where(path)
+        if not isinstance(where, Path):
             folder.mkdir(parents=True, exist_ok=True)
-            file = folder / f"{number}-{file.name}"
-            _client().download_file(bucket, key, str(file))
-        found.append(file)
+            (bucket, key), where = where, folder / f"{number}-{path.rpartition('/')[2]}"
+            _client().download_file(bucket, key, str(where))
+        found.append(where)
     return found
 
 
 def put_file(file: Path, path: str) -> None:
     """Put a file of this machine's disk somewhere, completely or not at all."""
-    scheme, rest = _split(path)
-    if scheme in _S3:
-        bucket, key = _place(rest)
-        _client().upload_file(str(file), bucket, key)
-        return
-    place = Path(rest)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = place.with_name(f".{place.name}.unfinished")
-    shutil.copyfile(file, unfinished)
-    unfinished.replace(place)
+    where = _where(path)
+    if isinstance(where, Path):
+        _completely(where, lambda unfinished: shutil.copyfile(file, unfinished))
+    else:
+        _client().upload_file(str(file), *where)
 
 
 def write_text(path: str, text: str, content_type: str) -> None:
     """Write one small file, completely or not at all."""
-    scheme, rest = _split(path)
-    if scheme in _S3:
-        bucket, key = _place(rest)
+    where = _where(path)
+    if isinstance(where, Path):
+        _completely(where, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
+    else:
+        bucket, key = where
         _client().put_object(Bucket=bucket, Key=key, Body=text.encode(), ContentType=f"{content_type}; charset=utf-8")
-        return
-    file = Path(rest)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f".{file.name}.unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(file)
 
 
 def replace_text(path: str, text: str, *, former: str | None) -> bool:
     """Write one small file of JSON, completely, if it is as it was read (None: not there): whether it was. Of several
     at once, one writes it.
     """
-    scheme, rest = _split(path)
-    if scheme in _S3:
-        return _replace_on_s3(*_place(rest), text, former)
-    folder = Path(rest).parent
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
+    where = _where(path)
+    if not isinstance(where, Path):
+        return _replace_on_s3(*where, text, former)
+    where.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(where.parent, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if read_text(path) != former:
@@ -129,29 +113,36 @@ def replace_text(path: str, text: str, *, former: str | None) -> bool:
 
 def remove_file(path: str) -> None:
     """Remove one file, if there is one."""
-    scheme, rest = _split(path)
-    if scheme in _S3:
-        bucket, key = _place(rest)
+    where = _where(path)
+    if isinstance(where, Path):
+        where.unlink(missing_ok=True)
+    else:
+        bucket, key = where
         _client().delete_object(Bucket=bucket, Key=key)
-        return
-    Path(rest).unlink(missing_ok=True)
 
 
 def remove(path: str) -> None:
     """Remove everything below a path, hidden files too; nothing happens when there is no such path."""
-    scheme, rest = _split(path)
-    if scheme not in _S3:
-        shutil.rmtree(rest, ignore_errors=True)
-        if Path(rest).exists():
-            raise OSError(f"{rest} could not be removed")
+    where = _where(path)
+    if isinstance(where, Path):
+        shutil.rmtree(where, ignore_errors=True)
+        if where.exists():
+            raise OSError(f"{where} could not be removed")
         return
-    bucket, prefix = _place(rest)
+    bucket, prefix = where
     for page in _client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}/"):
         keys: list[Any] = [{"Key": each["Key"]} for each in page.get("Contents", [])]
         if keys:
             refused = _client().delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True}).get("Errors")
             if refused:
                 raise OSError(f"{len(refused)} objects below {path} could not be removed: {refused[0].get('Code')}")
+
+
+def _completely(place: Path, write: Callable[[Path], object]) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = place.with_name(f".{place.name}.unfinished")
+    write(unfinished)
+    unfinished.replace(place)
 
 
 def _replace_on_s3(bucket: str, key: str, text: str, former: str | None) -> bool:
@@ -176,8 +167,7 @@ def _replace_on_s3(bucket: str, key: str, text: str, former: str | None) -> bool
     return True
 
 
-def _on_s3(rest: str) -> Iterator[tuple[str, Stored]]:
-    bucket, prefix = _place(rest)
+def _on_s3(bucket: str, prefix: str) -> Iterator[tuple[str, Stored]]:
     for page in _client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}/"):
         for each in page.get("Contents", []):
             # A console marks a folder that it makes by an empty object.
@@ -189,10 +179,8 @@ def _on_disk(folder: Path, *, digests: bool) -> Iterator[tuple[str, Stored]]:
     for file in folder.rglob("*"):
         if file.is_file():
             status = file.stat()
-            yield (
-                file.relative_to(folder).as_posix(),
-                Stored(status.st_size, _digest(file) if digests else str(status.st_mtime_ns)),
-            )
+            mark = _digest(file) if digests else str(status.st_mtime_ns)
+            yield file.relative_to(folder).as_posix(), Stored(status.st_size, mark)
 
 
 def _digest(file: Path) -> str:
@@ -216,14 +204,13 @@ def as_text(value: Any) -> Any:
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
-def _split(path: str) -> tuple[str, str]:
+def _where(path: str) -> tuple[str, str] | Path:
+    """A bucket and a key in it, or a place on this machine's disk."""
     scheme, found, rest = path.partition("://")
-    return (scheme, rest) if found else ("", path)
-
-
-def _place(rest: str) -> tuple[str, str]:
-    bucket, _, key = rest.partition("/")
-    return bucket, key
+    if scheme in _S3 and found:
+        bucket, _, key = rest.partition("/")
+        return bucket, key
+    return Path(rest if found else path)
 
 
 @lru_cache(maxsize=1)
