@@ -52,6 +52,7 @@ COUNTS = [
     "attempts_failed",
 ]
 
+SET_ASIDE = {"stream_records_quarantined": 0}
 TIMES = ("delivery_p50_ms", "delivery_p95_ms", "delivery_p99_ms", "p50_ms", "p95_ms", "p99_ms")
 
 
@@ -77,13 +78,11 @@ def results(now: str = "2026-11-21T01:30:00", *, looked: bool = True, **rows: Se
             now=moment,
             anomalies=looked,
         ),
-        as_of=moment,
-        verdict={"conserved": True, "sentence": "Conserved: nothing", **sums, "stream_records_quarantined": 0},
+        verdict={"conserved": True, "as_of": moment, "sentence": "Conserved: nothing", **sums, **SET_ASIDE},
         rows={**{name: [] for name in TABLES}, **rows},
         totals={**dict.fromkeys(TABLES, 0), **{name: len(each) for name, each in rows.items()}},
         intakes=(),
         path="file:///out/reports/x",
-        reports="file:///out/reports",
     )
 
 

@@ -147,7 +147,7 @@ def test_a_part_that_fails_is_missing_and_nothing_else(
     assert "Not drawn: Traffic and speed (ValueError)" in html
     assert "Not drawn: Does another try help? (KeyError)" in html
     assert html.count("<h2") == whole.count("<h2")
-    latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
+    latest = json.loads((Path(hostile.path.removeprefix("file://")).parent / "latest.json").read_text())
     assert latest["page"] == hostile.page
     # And no line of the log quotes the name
     assert "everything" not in caplog.text
@@ -158,7 +158,7 @@ def test_a_page_that_cannot_be_made_leaves_no_older_one(hostile: Results) -> Non
     hostile.publish(page.render)
     hostile.publish(failing)
     assert not Path(hostile.page.removeprefix("file://")).exists()
-    latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
+    latest = json.loads((Path(hostile.path.removeprefix("file://")).parent / "latest.json").read_text())
     assert (latest["page"], latest["verdict"]["sentence"]) == (None, hostile.verdict["sentence"])
 
 
@@ -170,6 +170,6 @@ def test_the_newest_report_names_no_page_that_is_not_there(hostile: Results, mon
 
     monkeypatch.setattr("glue_jobs.delivery_report.page.results.write_text", refuse)
     hostile.publish(page.render)
-    latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
+    latest = json.loads((Path(hostile.path.removeprefix("file://")).parent / "latest.json").read_text())
     assert latest["page"] is None
     assert latest["verdict"]["sentence"] == hostile.verdict["sentence"]

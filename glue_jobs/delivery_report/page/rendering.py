@@ -77,7 +77,7 @@ def render(results: Results) -> str:
         days=days,
         style=template("page.css"),
         whose=escape(whose),
-        at=_time(results.as_of),
+        at=_time(results.verdict["as_of"]),
         verdict=_verdict(results),
         links=links,
         body=body,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from ..figures.tables import Table
 from ..proof.conservation import STANDINGS
@@ -19,8 +18,6 @@ from ..storage.layout import Layout, write_json
 
 _logger = logging.getLogger(__name__)
 
-_SUMS: Final = ("messages", "owed", *STANDINGS, "unexpected")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
@@ -31,18 +28,15 @@ class Results:
         rows: The first rows of each table by name.
         totals: Number of rows of each table by name.
         intakes: What became of each day's raw objects.
-        path: Folder of the report.
-        reports: Folder of all reports.
+        path: Folder of the report, which lies in that of all reports.
     """
 
     arguments: Arguments
-    as_of: datetime
     verdict: dict[str, Any]
     rows: Mapping[str, Sequence[dict[str, Any]]]
     totals: Mapping[str, int]
     intakes: Sequence[DayIntake]
     path: str
-    reports: str
 
     @property
     def page(self) -> str:
@@ -62,7 +56,8 @@ class Results:
         except Exception as error:  # noqa: BLE001 (whatever it is, the verdict does not depend on the page)
             # Not the error's text: it may quote a tenant's.
             _logger.warning("No page (%s); the tables are in %s", type(error).__name__, self.path)
-        write_json(f"{self.reports}/latest.json", {"report": self.path, "page": page, "verdict": self.verdict})
+        reports = self.path.rpartition("/")[0]
+        write_json(f"{reports}/latest.json", {"report": self.path, "page": page, "verdict": self.verdict})
 
 
 def write_results(
@@ -73,13 +68,11 @@ def write_results(
     verdict = _verdict({**written["conservation"].sums, **written["findings"].sums}, proof)
     results = Results(
         arguments=arguments,
-        as_of=proof.as_of,
         verdict=verdict,
         rows={name: each.rows for name, each in written.items()},
         totals={name: each.total for name, each in written.items()},
         intakes=proof.intakes,
         path=layout.report,
-        reports=layout.reports,
     )
     summary = {
         "date_from": arguments.date_from,

@@ -31,7 +31,6 @@ class Layout:
         self.erased = f"{output}/curated/erased.json"
         self.settled = f"{output}/settled"
         self.rejected = f"{output}/quarantine"
-        self.reports = f"{output}/reports"
         self.report = f"{output}/reports/{report}"
 
 
