@@ -18,9 +18,8 @@ from .anomalies.detection import ANOMALY, anomalies, slots_of
 from .erasures import take_out_erased
 from .figures.cells import CELL, HOURLY, IS_OWN, attempt_cells, hourly
 from .figures.outages import DAY, first_day, outage_days, outages
-from .figures.retries import TRIED, try_cells
 from .figures.tables import tables
-from .figures.traffic import FATE, fate_cells
+from .figures.traffic import FATE, TRIED, fate_cells, try_cells
 from .page.rendering import render
 from .page.results import Results, write_results
 from .proof.deliveries import KEPT_DELIVERY

@@ -7,11 +7,12 @@ from typing import Any
 
 from glue_jobs.delivery_report.figures.balance import balance
 from glue_jobs.delivery_report.figures.cells import IS_OWN, ROUTED_QUEUE, WHO, attempt_cells
-from glue_jobs.delivery_report.figures.retries import by_attempt, try_cells
 from glue_jobs.delivery_report.figures.traffic import (
+    by_attempt,
     counted_once,
     fate_cells,
     fates,
+    try_cells,
 )
 from glue_jobs.delivery_report.proof.conservation import with_standing
 from glue_jobs.delivery_report.proof.deliveries import delivery_rows

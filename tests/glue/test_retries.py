@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from glue_jobs.delivery_report.figures.retries import by_attempt, try_cells
+from glue_jobs.delivery_report.figures.traffic import by_attempt, try_cells
 from glue_jobs.delivery_report.proof.deliveries import delivery_rows
 from pyspark.sql import SparkSession
 from tests.glue.frames import Counted, queried, records_frame

@@ -12,8 +12,7 @@ from ..storage.driver import Driver
 from .balance import balance, verdicts
 from .causes import KNOWN, by_cause
 from .cells import IS_OWN, WHO, failures_by_cause, summed, usual_cause
-from .retries import by_attempt
-from .traffic import FATES, backlog, counted_once, fates, given_up, without_gaps
+from .traffic import FATES, backlog, by_attempt, counted_once, fates, given_up, without_gaps
 
 RANKED: Final = 20
 """Subscribers in a ranking."""
@@ -52,7 +51,7 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
 
     Args:
         driver: Holds ``attempt_cells`` (:func:`.cells.attempt_cells`), ``fate_cells`` (:func:`.traffic.fate_cells`),
-            ``try_cells`` (:func:`.retries.try_cells`), ``outages`` (:func:`.outages.outages`), ``anomalies`` and
+            ``try_cells`` (:func:`.traffic.try_cells`), ``outages`` (:func:`.outages.outages`), ``anomalies`` and
             ``findings``, of the report's projects.
         until: End of what it tells of: of its last day, or when it was made.
     """
