@@ -105,7 +105,7 @@ def _by_project(found: Iterable[dict[str, Any]], sizes: Mapping[str, int]) -> li
         many = max(ALIKE, MOST * sizes[project])
         left = rows
         while len(crowd := _crowd(left)) >= many:
-            whole = _of_project(crowd, len(crowd), sizes[project])
+            whole = _of_project(crowd, sizes[project])
             merged.append(whole)
             # What began at another time and lies within it is no news either.
             since, until = whole["started_at"] - AT_ONCE, whole["ended_at"] + AT_ONCE
@@ -128,7 +128,8 @@ def _crowd(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return max(map(with_this, rows), key=len, default=[])
 
 
-def _of_project(rows: Sequence[dict[str, Any]], many: int, of: int) -> dict[str, Any]:
+def _of_project(rows: Sequence[dict[str, Any]], of: int) -> dict[str, Any]:
+    many = len(rows)
     clearest = max(rows, key=lambda row: float(row["score"]))
     return {
         **clearest,
@@ -142,10 +143,7 @@ def _of_project(rows: Sequence[dict[str, Any]], many: int, of: int) -> dict[str,
 
 
 def _row(who: tuple[str, ...], event: Event) -> dict[str, Any]:
+    begin, end = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=each) for each in (event.begin, event.end))
     numbers = float(event.value), float(event.expected), float(event.score)
-    values = (event.anomaly, *who, _moment(event.begin), _moment(event.end), *numbers, event.detail)
+    values = (event.anomaly, *who, begin, end, *numbers, event.detail)
     return dict(zip(ANOMALY.fieldNames(), values, strict=True))
-
-
-def _moment(second: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second)

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from .history import DAY, Floats, Ints
 
 HOURS = (1, 2, 3, 4, 6, 9, 12, 18, 24, 36, 48, 72, 96, 120, 168, 240, 336)
 """Lengths of windows of hours: each is at most twice the one before, so that some window holds half of anything that
 lasts, and little else."""
-
-DAY = 24
-"""In hours."""
 
 SLOTS = (1, 2, 3, 4, 6, 9, 12, 18, 24, 36, 48, 72)
 """Lengths of windows of slots of five minutes."""
@@ -64,8 +61,7 @@ class Scatter:
         return max(LEAST_SHAPE, shape if hours < DAY / 2 else min(shape, self.daily * max(1.0, hours / DAY)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """A window that is more than chance, from its first place to the one after its last.
 
     Attributes:
@@ -97,13 +93,7 @@ def apart(scores: dict[int, tuple[Floats, Floats]], since: int) -> list[Found]:
     for length, (excess, evidence) in scores.items():
         for begin in np.flatnonzero(excess >= 1):
             if begin + length > since:
-                found = Found(
-                    begin=int(begin),
-                    end=int(begin) + length,
-                    excess=float(excess[begin]),
-                    score=float(evidence[begin]),
-                )
-                left.append(found)
+                left.append(Found(int(begin), int(begin) + length, float(excess[begin]), float(evidence[begin])))
     left.sort(key=lambda each: (-each.excess, each.end - each.begin, each.begin))
     chosen: list[Found] = []
     taken: set[int] = set()
@@ -123,7 +113,7 @@ def joined(found: Sequence[Found], gap: int) -> Iterator[Found]:
             last = each
         elif each.begin - last.end <= max(gap, max(each.end - each.begin, last.end - last.begin) // 4):
             best = max(last, each, key=lambda one: one.excess)
-            last = Found(begin=last.begin, end=max(last.end, each.end), excess=best.excess, score=best.score)
+            last = Found(last.begin, max(last.end, each.end), best.excess, best.score)
         else:
             yield last
             last = each
@@ -131,7 +121,7 @@ def joined(found: Sequence[Found], gap: int) -> Iterator[Found]:
         yield last
 
 
-def scatter_of(failed: Floats, tried: Floats, day: NDArray[np.int64]) -> Scatter:
+def scatter_of(failed: Floats, tried: Floats, day: Ints) -> Scatter:
     """By the moments of its hours and of its days (counted from 0), without the worst days."""
     of_day: list[Floats] = [np.bincount(day, weights=each).astype(np.float64) for each in (failed, tried)]
     heard = np.flatnonzero(of_day[1])

@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from .evidence import HOURS, SLOTS, Found, Scatter, apart, joined, scatter_of, spreads, summed
 from .history import DAY, HOUR_S, SLOT_S, WEEK, Floats, History, Ints, expected, local_hours, present_level
 
-MIN_FAILED = 5
-"""Minimum number of failed first tries for a judgement."""
+MIN_FAILED, MIN_DAYS, MIN_USUAL, MIN_ATTEMPTS = 5, 3, 50, 20
+"""Least for a judgement: failed first tries, days with data, first tries for a usual share, attempts of an hour or the
+difference in its deliveries."""
 
 EVIDENCE = 24.0
 """Likelihood ratio (2 ln) from which failures are more than chance and the subscriber's own scatter explain: 4.9
-standard deviations, so that a million windows raise one false alarm.
-"""
-
-MIN_DAYS = 3
-"""Minimum number of days with data for a judgement."""
-
-MIN_USUAL = 50
-"""Minimum number of first tries for a usual share of failures."""
+standard deviations, so that a million windows raise one false alarm."""
 
 LEAST_WEEKLY = 25.0
 """Usual deliveries in a week below which a subscriber has no rhythm to speak of."""
 
-UNUSUAL = 5.5
-"""How many spreads from the usual make an hour's volume or latency unusual."""
+UNUSUAL, UNUSUAL_LONGER, UNUSUAL_DAY = 5.5, 4.2, 3.6
+"""How many spreads from the usual make the volume or latency of an hour unusual, of more than one, and of a day and
+more: there are fewer of longer ones, so chance has fewer tries."""
 
-UNUSUAL_LONGER = 4.2
-"""The same for more than an hour: there are fewer of them, so chance has fewer tries."""
-
-UNUSUAL_DAY = 3.6
-"""The same for a day and more."""
-
-MIN_ATTEMPTS = 20
-"""Minimum attempts, or difference in deliveries, for judging an hour."""
-
-BEYOND = 1.5
-"""Failures are news when they are this many times as evident as the worst of the third worst day."""
-
-TAIL = 8.0
-"""And so many times as far beyond it as bad days lie above middling ones."""
+BEYOND, TAIL = 1.5, 8.0
+"""Failures are news when they are this many times as evident as the worst of the third worst day, and so many times as
+far beyond it as bad days lie above middling ones."""
 
 FARTHER = 1.15
 """Volume and latency are when they are this many times as far off."""
@@ -52,11 +36,8 @@ POINTS = {1: 0.02, 6: 0.007}
 """By how much the share of failures must exceed the usual in windows of so many hours or more: a small share doubles
 for an hour now and then."""
 
-FACTOR = 2.0
-"""A latency is unusual from twice the usual on."""
-
-LEAST_MS = 50
-"""And from this many milliseconds more."""
+FACTOR, LEAST_MS = 2.0, 50
+"""A latency is unusual from twice the usual on, and from this many milliseconds more."""
 
 LASTING = 6
 """Hours from which a shorter median is told, too, and a small share of failures is worth telling."""
@@ -65,9 +46,12 @@ TIMED_OUT = 0.25
 """Share of failed attempts above which an hour says nothing of the time of answers: attempts that failed took as long
 as a time-out or a refusal takes."""
 
+CHRONIC, FAR, ALL = 0.1, 2.5, 0.9
+"""The usual share of failures from which on a subscriber fails all the time; how many times that it must fail to be
+told of, or what share in any case."""
 
-@dataclass(frozen=True, kw_only=True)
-class Event:
+
+class Event(NamedTuple):
     """What happened, and when (seconds since 1970).
 
     Attributes:
@@ -83,13 +67,6 @@ class Event:
     expected: float
     score: float
     detail: str
-
-
-CHRONIC = 0.1
-"""The usual share of failures from which on a subscriber fails all the time."""
-
-FAR, ALL = 2.5, 0.9
-"""How many times its usual share one that fails all the time must fail to be told of, or what share in any case."""
 
 
 def judge(history: History) -> list[Event]:
@@ -155,18 +132,10 @@ def failures(history: History, local: Ints) -> list[Event]:
         at = np.clip(np.array([begin // HOUR_S, (end - 1) // HOUR_S]) - history.begin, 0, len(by_hour) - 1)
         odds = max(share, float(by_hour[at[0] : at[1] + 1].max()) if end - begin <= 2 * HOUR_S else share)
         if tried and failed / tried > odds:
-            words = f"{failed:.0f} of {tried:.0f} first tries failed ({failed / tried:.0%}), usually {odds:.2g}"
-            detail = words.replace("%)", " %)").replace(f"usually {odds:.2g}", f"usually {odds * 100:.2g} %")
-            event = Event(
-                anomaly="failures",
-                begin=begin,
-                end=end,
-                value=failed / tried,
-                expected=odds,
-                score=score,
-                detail=detail,
-            )
-            events.append(event)
+            seen = failed / tried
+            of_all = f"{failed:.0f} of {tried:.0f} first tries failed ({seen * 100:.0f} %)"
+            detail = f"{of_all}, usually {odds * 100:.2g} %"
+            events.append(Event("failures", begin, end, seen, odds, score, detail))
     return events
 
 
@@ -310,7 +279,7 @@ def volumes(history: History, due: Floats) -> list[Event]:
         for each in joined(apart(scores, max(history.since, 0)), 1):
             # It begins and ends with hours that are odd themselves.
             ends = np.flatnonzero(odd[each.begin : each.end])
-            found = each if not len(ends) else replace(each, begin=each.begin + ends[0], end=each.begin + ends[-1] + 1)
+            found = each if not len(ends) else each._replace(begin=each.begin + ends[0], end=each.begin + ends[-1] + 1)
             span = slice(found.begin, found.end)
             values = float(seen[span].sum()), float(usual[span].sum())
             events.append(_by_hours(history, found, "volume", values, "{} deliveries in {}, usually {}"))
@@ -399,7 +368,7 @@ def _news(judged: Floats, far: Floats, history: History, length: int) -> tuple[F
     """By how many times windows exceed what makes them unusual, and what was as bad on the third worst day before."""
     asked = UNUSUAL_DAY if length >= DAY else UNUSUAL_LONGER if length > 1 else UNUSUAL
     judged = np.where(np.arange(len(judged)) >= history.since - DAY, judged, 0.0)
-    return judged / max(asked, FARTHER * _third_worst(far, history, length)), judged
+    return judged / max(asked, FARTHER * float(_worst_days(far, history, length)[2])), judged
 
 
 def _beyond(ratios: Floats, history: History, length: int) -> float:
@@ -409,22 +378,18 @@ def _beyond(ratios: Floats, history: History, length: int) -> float:
     come beyond the third worst day is told from how far the five days from there lie above the eighth worst.
     """
     worst = _worst_days(ratios, history, length)
-    third = float(worst[2]) if len(worst) >= 3 else 0.0
+    third = float(worst[2])
     scatter = float(worst[2:7].mean() - worst[7]) if len(worst) > 7 else 0.0
     return max(BEYOND * third, third + TAIL * scatter)
 
 
-def _third_worst(far: Floats, history: History, length: int) -> float:
-    """The worst window of the third worst day before the report; of all days if there are less than two weeks."""
-    worst = _worst_days(far, history, length)
-    return float(worst[2]) if len(worst) >= 3 else 0.0
-
-
 def _worst_days(far: Floats, history: History, length: int) -> Floats:
-    """The worst window of each day before the report, or of all days, the worst day first."""
+    """The worst window of each day before the report, or of all days if these are less than two weeks, the worst day
+    first; of three days at least, of which one that was not has none.
+    """
     day = (history.begin + np.arange(len(far)) + length - 1) // DAY
     before = np.arange(len(far)) + length <= history.since if history.since >= 14 * DAY else np.ones(len(far), bool)
-    worst = np.zeros(int(day[-1] - day[0]) + 1)
+    worst = np.zeros(max(3, int(day[-1] - day[0]) + 1))
     np.maximum.at(worst, (day - day[0])[before], far[before])
     return np.asarray(np.sort(worst)[::-1])
 
@@ -435,12 +400,5 @@ def _by_hours(history: History, found: Found, anomaly: str, values: tuple[float,
     hours = int(found.end - found.begin)
     lasted = "an hour" if hours == 1 else f"{hours} hours"
     begin = int(history.begin + found.begin) * HOUR_S
-    return Event(
-        anomaly=anomaly,
-        begin=begin,
-        end=begin + hours * HOUR_S,
-        value=value,
-        expected=normal,
-        score=found.score,
-        detail=text.format(f"{value:.0f}", lasted, f"{normal:.0f}"),
-    )
+    detail = text.format(f"{value:.0f}", lasted, f"{normal:.0f}")
+    return Event(anomaly, begin, begin + hours * HOUR_S, value, normal, found.score, detail)
