@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
-from ..figures.cells import WHO
-from ..storage.driver import Driver, columns
+from ..figures.cells import KEYS, WHO
+from ..storage.driver import Driver
 from ..storage.schema import struct
 from .history import SLOT_S, history_of
 from .judging import MIN_USUAL, Event, judge
@@ -50,9 +50,9 @@ def slots_of(records: str) -> str:
     """
     slot = f'make_timestamp(epoch("at")::BIGINT // {SLOT_S} * {SLOT_S} * 1000000)'
     return f"""
-        SELECT {columns(WHO)}max(coalesce(subscriber, '')) AS subscriber, {slot} AS slot, count(*) AS tried,
+        SELECT {KEYS}, max(coalesce(subscriber, '')) AS subscriber, {slot} AS slot, count(*) AS tried,
                count(*) FILTER (verdict = 'failed') AS failed
-        FROM {records} WHERE kind = 'attempt' AND attempt = 1 GROUP BY {columns(WHO)}slot"""
+        FROM {records} WHERE kind = 'attempt' AND attempt = 1 GROUP BY {KEYS}, slot"""
 
 
 def anomalies(driver: Driver, since: datetime, until: datetime, *, slots: str, hours: str) -> list[dict[str, Any]]:
@@ -62,16 +62,15 @@ def anomalies(driver: Driver, since: datetime, until: datetime, *, slots: str, h
         slots: A table of :func:`slots_of`.
         hours: A table of :func:`.cells.hourly`, with the days of the baseline.
     """
-    who = ", ".join(WHO)
     counted = ("attempts", "failed", "first_attempts", "first_won", "p50_ms")
     hourly = ", ".join(f"coalesce({each}, -1)" for each in counted)
     # Whoever is heard of so seldom has no past to speak of.
-    heard = f"SELECT {who} FROM {hours} GROUP BY ALL HAVING sum(attempts) >= {MIN_USUAL}"
+    heard = f"SELECT {KEYS} FROM {hours} GROUP BY ALL HAVING sum(attempts) >= {MIN_USUAL}"
     rows = driver.each(f"""
         SELECT * FROM (
-            SELECT {who}, subscriber, [epoch(hour)::BIGINT, {hourly}] AS hour, NULL AS slot FROM {hours}
-            UNION ALL SELECT {who}, NULL, NULL, [epoch(slot)::BIGINT, tried, failed] FROM {slots}
-        ) SEMI JOIN ({heard}) USING ({who}) ORDER BY {who}""")
+            SELECT {KEYS}, subscriber, [epoch(hour)::BIGINT, {hourly}] AS hour, NULL AS slot FROM {hours}
+            UNION ALL SELECT {KEYS}, NULL, NULL, [epoch(slot)::BIGINT, tried, failed] FROM {slots}
+        ) SEMI JOIN ({heard}) USING ({KEYS}) ORDER BY {KEYS}""")
 
     def subscribers() -> Iterator[Whole]:
         # One at a time: together they may be larger than the driver's memory.

@@ -12,6 +12,8 @@ from ..storage.schema import struct
 from .percentiles import bucket_of, rolled_up
 
 WHO: Final = ("project", "queue", "subscriber_id")
+KEYS: Final = ", ".join(WHO)
+"""What names a subscriber, and the same as queries list it."""
 
 NAMES: Final = ("subscriber", "dialect")
 """A subscriber's name and protocol; a group keeps one of each."""
@@ -124,4 +126,4 @@ def failures_by_cause(cells: str, keys: tuple[str, ...] = ()) -> str:
 def usual_cause(cells: str) -> str:
     """The most frequent cause of each subscriber's failures."""
     causes = failures_by_cause(cells, WHO)
-    return f"SELECT {columns(WHO)}arg_max(cause, (attempts, cause)) AS cause FROM ({causes}) GROUP BY ALL"
+    return f"SELECT {KEYS}, arg_max(cause, (attempts, cause)) AS cause FROM ({causes}) GROUP BY ALL"

@@ -12,7 +12,7 @@ from typing import Final
 
 from ..storage.driver import total
 from ..storage.schema import struct
-from .cells import WHO
+from .cells import KEYS, WHO
 
 DAYS: Final = 30
 """How far back outages are told."""
@@ -72,13 +72,12 @@ def outage_days(records: str) -> str:
     Attempts are ordered by their answers. Where failures and successes of a minute are mixed, the subscriber was not
     down in it.
     """
-    who = ", ".join(WHO)
     return f"""
         WITH made AS (
             SELECT *, verdict = 'failed' AS failed FROM {records}
             WHERE kind = 'attempt' AND dialect NOT IN ('pull', 'notifications')
         ), minutes AS (
-            SELECT {who}, date_trunc('minute', finished_at) AS minute, max(subscriber) AS subscriber,
+            SELECT {KEYS}, date_trunc('minute', finished_at) AS minute, max(subscriber) AS subscriber,
                    count(*) FILTER (failed) AS attempts, min(started_at) FILTER (failed) AS since,
                    min(finished_at) FILTER (failed) AS first_bad, max(finished_at) FILTER (failed) AS last_bad,
                    min(finished_at) FILTER (NOT failed) AS first_good,
@@ -86,27 +85,28 @@ def outage_days(records: str) -> str:
                    min(message_id) FILTER (failed) AS first_message, max(message_id) FILTER (failed) AS last_message
             FROM made GROUP BY ALL
         ), moments AS (
-            SELECT {who}, subscriber, false AS well, first_bad AS first_at, last_bad AS last_at, since, attempts,
+            SELECT {KEYS}, subscriber, false AS well, first_bad AS first_at, last_bad AS last_at, since, attempts,
                    first_message, last_message
             FROM minutes
             WHERE first_bad IS NOT NULL AND coalesce(first_bad > last_good OR first_good > last_bad, true)
             UNION ALL
-            SELECT {who}, subscriber, true, first_good, last_good, NULL, NULL, NULL, NULL
+            SELECT {KEYS}, subscriber, true, first_good, last_good, NULL, NULL, NULL, NULL
             FROM minutes WHERE first_good IS NOT NULL
         ), placed AS (
             SELECT *, CASE WHEN NOT well THEN max(last_at) FILTER (well) OVER (
-                               PARTITION BY {who} ORDER BY first_at ROWS UNBOUNDED PRECEDING) END AS success_before,
+                               PARTITION BY {KEYS} ORDER BY first_at ROWS UNBOUNDED PRECEDING) END AS success_before,
                    CASE WHEN NOT well THEN min(first_at) FILTER (well) OVER (
-                       PARTITION BY {who} ORDER BY first_at
+                       PARTITION BY {KEYS} ORDER BY first_at
                        ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) END AS success_after
             FROM moments
         ), runs AS (
-            SELECT {who}, well, success_before, success_after, max(subscriber) AS subscriber, min(first_at) AS first_at,
-                   max(last_at) AS last_at, min(since) AS since, {total("attempts", "attempts")},
-                   min(first_message) AS first_message, max(last_message) AS last_message
+            SELECT {KEYS}, well, success_before, success_after, max(subscriber) AS subscriber,
+                   min(first_at) AS first_at, max(last_at) AS last_at, min(since) AS since,
+                   {total("attempts", "attempts")}, min(first_message) AS first_message,
+                   max(last_message) AS last_message
             FROM placed GROUP BY ALL
         )
-        SELECT {who}, subscriber, CASE WHEN well THEN '{WELL}' ELSE '{FAILING}' END AS kind,
+        SELECT {KEYS}, subscriber, CASE WHEN well THEN '{WELL}' ELSE '{FAILING}' END AS kind,
                CASE WHEN well THEN first_at ELSE greatest(since, success_before) END AS begun,
                CASE WHEN well THEN last_at ELSE success_after END AS ended, NULL::TIMESTAMP AS expires_at,
                CASE WHEN NOT well THEN success_before IS NOT NULL END AS after_success,
@@ -115,7 +115,7 @@ def outage_days(records: str) -> str:
         -- To a run between two successes of the day nothing can be added.
         WHERE well OR success_before IS NULL OR success_after IS NULL OR {IS_OUTAGE}
         UNION ALL
-        SELECT {who}, subscriber, '{GIVEN_UP}', accepted_at, finished_at, expires_at, NULL, NULL, NULL, NULL
+        SELECT {KEYS}, subscriber, '{GIVEN_UP}', accepted_at, finished_at, expires_at, NULL, NULL, NULL, NULL
         FROM made WHERE {_USED_UP}"""
 
 
@@ -127,7 +127,6 @@ def outages(days: str, since: date, until: datetime) -> str:
         since: The first day of which they tell.
         until: When the report ends; an outage that has no end lasts until then.
     """
-    who = ", ".join(WHO)
     end = f"TIMESTAMP '{until:%Y-%m-%d %H:%M:%S.%f}'"
     days_covered = (until.date() - since).days + (until.time() > until.min.time())
     reached = f"meanwhile AND accepted >= begun - INTERVAL {SOON} AND coalesce(expires_at > ended, false)"
@@ -136,50 +135,49 @@ def outages(days: str, since: date, until: datetime) -> str:
             SELECT *, date_diff('millisecond', begun, coalesce(ended, {end})) AS lasted
             FROM ({_outages(f"(SELECT * FROM {days} WHERE kind <> '{GIVEN_UP}')")})
         ), gone AS (
-            SELECT {who}, begun AS accepted, ended AS gone, expires_at FROM {days} WHERE kind = '{GIVEN_UP}'
+            SELECT {KEYS}, begun AS accepted, ended AS gone, expires_at FROM {days} WHERE kind = '{GIVEN_UP}'
         ), met AS (
             SELECT *, coalesce(gone >= begun AND (ended IS NULL OR gone < ended), false) AS meanwhile
-            FROM down LEFT JOIN gone USING ({who})
+            FROM down LEFT JOIN gone USING ({KEYS})
         ), of_each AS (
-            SELECT {who}, begun, any_value(ended) AS ended, any_value(lasted) AS lasted,
+            SELECT {KEYS}, begun, any_value(ended) AS ended, any_value(lasted) AS lasted,
                    count(*) FILTER (meanwhile) AS given_up, count(*) FILTER ({reached}) AS reachable,
                    max(date_diff('millisecond', accepted, ended)) FILTER ({reached}) AS needed_ms
-            FROM met GROUP BY {who}, begun
+            FROM met GROUP BY {KEYS}, begun
         ), downs AS (
-            SELECT {who}, count(*) AS times_down, max(lasted) AS longest_ms, {total("lasted", "down_ms")},
+            SELECT {KEYS}, count(*) AS times_down, max(lasted) AS longest_ms, {total("lasted", "down_ms")},
                    max(begun) FILTER (ended IS NULL) AS down_since, {total("given_up", "given_up")},
                    {total("reachable", "reachable")}, max(needed_ms) AS needed_ms
-            FROM of_each GROUP BY {who}
+            FROM of_each GROUP BY {KEYS}
         ), lasts AS (
-            SELECT {who}, arg_max(shortest, day) AS retries_lasted_ms FROM (
-                SELECT {who}, gone::DATE AS day, min(date_diff('millisecond', accepted, gone)) AS shortest
-                FROM gone GROUP BY {who}, day
-            ) GROUP BY {who}
+            SELECT {KEYS}, arg_max(shortest, day) AS retries_lasted_ms FROM (
+                SELECT {KEYS}, gone::DATE AS day, min(date_diff('millisecond', accepted, gone)) AS shortest
+                FROM gone GROUP BY {KEYS}, day
+            ) GROUP BY {KEYS}
         ), everybody AS (
-            SELECT {who}, arg_max(subscriber, begun) AS subscriber FROM {days} GROUP BY {who}
+            SELECT {KEYS}, arg_max(subscriber, begun) AS subscriber FROM {days} GROUP BY {KEYS}
         ), told AS (
             SELECT * REPLACE (coalesce(times_down, 0) AS times_down, coalesce(down_ms, 0) AS down_ms,
                               coalesce(given_up, 0) AS given_up, coalesce(reachable, 0) AS reachable),
                    {days_covered}::BIGINT AS days
-            FROM everybody LEFT JOIN downs USING ({who}) LEFT JOIN lasts USING ({who})
+            FROM everybody LEFT JOIN downs USING ({KEYS}) LEFT JOIN lasts USING ({KEYS})
         )
         SELECT {", ".join(OUTAGES.fieldNames())} FROM (SELECT *, {_sentence()} AS sentence FROM told)"""
 
 
 def _outages(days: str) -> str:
     """The outages of all days, ``begun`` and ``ended``: one that goes over midnight is one."""
-    who = ", ".join(WHO)
     failing = f"kind = '{FAILING}'"
-    by_time = f"(PARTITION BY {who} ORDER BY begun, kind DESC)"
+    by_time = f"(PARTITION BY {KEYS} ORDER BY begun, kind DESC)"
     return f"""
-        SELECT {who}, begun, ended FROM (
-            SELECT {who}, number, min(begun) FILTER ({failing}) AS begun,
+        SELECT {KEYS}, begun, ended FROM (
+            SELECT {KEYS}, number, min(begun) FILTER ({failing}) AS begun,
                    -- The first success of a later day ends what its own day could not.
                    min(CASE WHEN {failing} THEN ended ELSE begun END) AS ended,
                    sum(attempts) FILTER ({failing}) AS attempts,
                    min(first_message) AS first_message, max(last_message) AS last_message
             FROM (
-                SELECT *, sum(begins) OVER (PARTITION BY {who} ORDER BY begun, kind DESC
+                SELECT *, sum(begins) OVER (PARTITION BY {KEYS} ORDER BY begun, kind DESC
                                             ROWS UNBOUNDED PRECEDING) AS number
                 FROM (
                     SELECT *, ({failing} AND NOT (
@@ -187,7 +185,7 @@ def _outages(days: str) -> str:
                     ))::INTEGER AS begins
                     FROM {days}
                 )
-            ) GROUP BY {who}, number
+            ) GROUP BY {KEYS}, number
         ) WHERE number > 0 AND {IS_OUTAGE}"""
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..storage.driver import columns, grouped, total
+from ..storage.driver import columns, total
 
 GROWTH: Final = 1.02
 """Each bucket's upper bound is this many times its lower one."""
@@ -62,4 +62,4 @@ def rolled_up(
             FROM _measured
         )
         SELECT {columns(keys)}{", ".join(names)}, max({largest}) AS {largest}, {reached}
-        FROM _ranked {grouped(keys)}"""
+        FROM _ranked GROUP BY ALL"""

@@ -11,7 +11,7 @@ from ..proof.conservation import STANDINGS
 from ..storage.driver import Driver
 from .balance import balance, verdicts
 from .causes import KNOWN, by_cause
-from .cells import IS_OWN, WHO, failures_by_cause, summed, usual_cause
+from .cells import IS_OWN, KEYS, WHO, failures_by_cause, summed, usual_cause
 from .traffic import FATES, backlog, by_attempt, counted_once, fates, given_up, without_gaps
 
 RANKED: Final = 20
@@ -25,8 +25,6 @@ HOURS: Final = 24 * 400
 
 PROJECTS: Final = 20_000
 """Projects whose own verdicts can be read by the hub."""
-
-_WHO: Final = ", ".join(WHO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +59,9 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
     driver.keep("subscribers", summed(theirs, WHO))
     driver.keep("balance", balance("fate_cells"))
     usual = "(SELECT * FROM fate_cells WHERE NOT " + IS_OWN + ")"
-    called = f"SELECT {_WHO}, subscriber FROM subscribers"
+    called = f"SELECT {KEYS}, subscriber FROM subscribers"
     solid = f"(SELECT * FROM subscribers WHERE attempts >= {RANKED_ATTEMPTS})"
-    worst = f"failed / nullif(attempts, 0) DESC, failed DESC, {_WHO}"
+    worst = f"failed / nullif(attempts, 0) DESC, failed DESC, {KEYS}"
     attempts_overall = (
         "SELECT attempts AS attempts_made, failed AS attempts_failed, polls, parks, p50_ms, p95_ms, p99_ms, longest_ms "
         f"FROM ({summed(theirs, ())})"
@@ -79,24 +77,24 @@ def tables(driver: Driver, *, since: datetime, until: datetime) -> dict[str, Tab
         "queues": Table(fates("fates", ("project", "queue")), "messages DESC, project, queue"),
         "deliveries_by_day": Table(course(fates("fates", ("day",)), "day", FATES), "day"),
         "deliveries_by_hour": Table(course(fates("fates", ("hour",)), "hour", FATES), "hour", shown=HOURS),
-        "subscribers": Table("SELECT * FROM subscribers", f"attempts DESC, {_WHO}"),
+        "subscribers": Table("SELECT * FROM subscribers", f"attempts DESC, {KEYS}"),
         "sickest": Table(f"SELECT * FROM {solid} WHERE failed > 0 ORDER BY {worst} LIMIT {RANKED}", worst),
         "slowest": Table(
-            f"SELECT * FROM {solid} ORDER BY p95_ms DESC, attempts DESC, {_WHO} LIMIT {RANKED}",
-            f"p95_ms DESC, attempts DESC, {_WHO}",
+            f"SELECT * FROM {solid} ORDER BY p95_ms DESC, attempts DESC, {KEYS} LIMIT {RANKED}",
+            f"p95_ms DESC, attempts DESC, {KEYS}",
         ),
         "attempts_needed": Table(by_attempt("try_cells"), "attempt"),
         "given_up": Table(
-            f"SELECT * FROM ({given_up(usual)}) LEFT JOIN ({called}) USING ({_WHO}) "
-            f"LEFT JOIN ({usual_cause(theirs)}) USING ({_WHO})",
-            f"given_up DESC, {_WHO}",
+            f"SELECT * FROM ({given_up(usual)}) LEFT JOIN ({called}) USING ({KEYS}) "
+            f"LEFT JOIN ({usual_cause(theirs)}) USING ({KEYS})",
+            f"given_up DESC, {KEYS}",
         ),
         "backlog": Table(
-            f"SELECT * FROM ({backlog(usual)}) LEFT JOIN ({called}) USING ({_WHO})", f"waiting DESC, {_WHO}"
+            f"SELECT * FROM ({backlog(usual)}) LEFT JOIN ({called}) USING ({KEYS})", f"waiting DESC, {KEYS}"
         ),
-        "outages": Table("SELECT * FROM outages", f"reachable DESC, given_up DESC, longest_ms DESC NULLS LAST, {_WHO}"),
+        "outages": Table("SELECT * FROM outages", f"reachable DESC, given_up DESC, longest_ms DESC NULLS LAST, {KEYS}"),
         "failures_by_cause": Table(failures_by_cause(theirs), "attempts DESC, cause"),
-        "anomalies": Table("SELECT * FROM anomalies", f"score DESC, anomaly, {_WHO}, started_at"),
+        "anomalies": Table("SELECT * FROM anomalies", f"score DESC, anomaly, {KEYS}, started_at"),
         "conservation": Table(
             "SELECT * FROM balance",
             "project, hour",

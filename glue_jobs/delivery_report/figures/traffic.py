@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from ..storage.driver import columns, total
+from ..storage.driver import total
 from ..storage.schema import SETTLED, struct
-from .cells import IS_COPY, IS_OWN, IS_ROUTED, WHO
+from .cells import IS_COPY, IS_OWN, IS_ROUTED, KEYS, WHO
 from .percentiles import bucket_of, rolled_up
 
 GIVEN_UP: Final = ("exhausted", "expired", "cancelled")
@@ -68,7 +68,7 @@ def fate_cells(deliveries: str) -> str:
     sums = ", ".join(total(value, name) for name, value in counted.items())
     took = f"CASE WHEN {won} THEN date_diff('millisecond', accepted_at, settled_at) END"
     return f"""
-        SELECT {columns(WHO)}date_trunc('hour', accepted_at) AS hour, state, standing, {bucket_of("took")} AS bucket,
+        SELECT {KEYS}, date_trunc('hour', accepted_at) AS hour, state, standing, {bucket_of("took")} AS bucket,
                {sums}, max(took) AS {LARGEST}
         FROM (SELECT *, {took} AS took FROM {deliveries}) GROUP BY ALL"""
 
@@ -103,7 +103,7 @@ def given_up(cells: str) -> str:
     ended = ", ".join(total(FATES[name], name) for name in GIVEN_UP)
     return f"""
         SELECT *, {" + ".join(GIVEN_UP)} AS given_up FROM (
-            SELECT {columns(WHO)}{ended}, {total("owing", "deliveries")} FROM {cells} GROUP BY ALL
+            SELECT {KEYS}, {ended}, {total("owing", "deliveries")} FROM {cells} GROUP BY ALL
         ) WHERE {" + ".join(GIVEN_UP)} > 0"""
 
 
@@ -113,7 +113,7 @@ def backlog(cells: str) -> str:
     """
     each = ", ".join(total(f"CASE WHEN standing = '{name}' THEN owing ELSE 0 END", name) for name in WAITING)
     return f"""
-        SELECT {columns(WHO)}{total("owing", "waiting")}, {each}, min(hour) AS oldest
+        SELECT {KEYS}, {total("owing", "waiting")}, {each}, min(hour) AS oldest
         FROM {cells} WHERE standing IN {WAITING} AND owing > 0 GROUP BY ALL"""
 
 
@@ -136,10 +136,10 @@ def try_cells(deliveries: str) -> str:
     return f"""
         WITH tried AS (
             -- A poll has the number of an attempt, but asks for what was taken before.
-            SELECT {columns(WHO)}attempts - polls AS attempts, won_attempt
+            SELECT {KEYS}, attempts - polls AS attempts, won_attempt
             FROM {deliveries} WHERE NOT pull AND NOT notification
         )
-        SELECT {columns(WHO)}attempts,
+        SELECT {KEYS}, attempts,
                CASE WHEN won_attempt IS NOT NULL THEN least(won_attempt, attempts) END AS won_attempt, count(*) AS n
         FROM tried WHERE attempts > 0 GROUP BY ALL"""
 

@@ -59,10 +59,10 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
     """
     parser = _Parser(prog="delivery_report", description="Reports on delivery records and proves that none is missing.")
     add = parser.add_argument
-    add("--input", required=True, type=_folder, help="folder of the records (holds dt=...)")
-    add("--output", required=True, type=_folder, help="where curated/ and reports/ are written")
-    add("--date-from", type=_day, default=today - timedelta(days=6), help="first day, YYYY-MM-DD")
-    add("--date-to", type=_day, default=today, help="last day, YYYY-MM-DD")
+    add("--input", required=True, help="folder of the records (holds dt=...)")
+    add("--output", required=True, help="where curated/ and reports/ are written")
+    add("--date-from", type=date.fromisoformat, default=today - timedelta(days=6), help="first day, YYYY-MM-DD")
+    add("--date-to", type=date.fromisoformat, default=today, help="last day, YYYY-MM-DD")
     add("--projects", type=_names, default=(), help="comma-separated project ids; all when left out")
     add("--now", type=_moment, default=now, help="judge deliveries as of this time, ISO 8601")
     add("--grace-minutes", dest="grace", type=_minutes, default=timedelta(hours=1), help="how late a record may be")
@@ -74,16 +74,13 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
         raise BadInput(f"unknown arguments: {' '.join(unknown)}")
     if parsed.date_from > parsed.date_to:
         raise BadInput(f"--date-from {parsed.date_from} is after --date-to {parsed.date_to}")
-    return Arguments(**{**vars(parsed), "anomalies": parsed.anomalies == "yes"})
+    places = {"input": parsed.input.rstrip("/"), "output": parsed.output.rstrip("/")}
+    return Arguments(**{**vars(parsed), **places, "anomalies": parsed.anomalies == "yes"})
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]
         raise BadInput(message)
-
-
-def _folder(text: str) -> str:
-    return text.rstrip("/")
 
 
 def _number(text: str) -> int:
@@ -95,10 +92,6 @@ def _number(text: str) -> int:
 
 def _minutes(text: str) -> timedelta:
     return timedelta(minutes=_number(text))
-
-
-def _day(text: str) -> date:
-    return date.fromisoformat(text)
 
 
 def _names(text: str) -> tuple[str, ...]:

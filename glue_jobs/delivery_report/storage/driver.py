@@ -131,8 +131,3 @@ def total(value: str, name: str) -> str:
 def columns(keys: Sequence[str]) -> str:
     """Keys at the head of a list of columns."""
     return "".join(f"{each}, " for each in keys)
-
-
-def grouped(keys: Sequence[str]) -> str:
-    """The end of a query by these keys."""
-    return f"GROUP BY {', '.join(keys)}" if keys else ""
