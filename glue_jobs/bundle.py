@@ -19,11 +19,6 @@ from pushhub.engine.model import record
 
 SOURCES: Final = Path(__file__).parent
 
-OF_THE_LAYER: Final = (record,)
-"""The record's fields are defined in the functions' layer, which Glue does not have: this module of it, which imports
-nothing else of it, is packed with the job.
-"""
-
 PACKED: Final = (".py", ".html", ".css")
 """Files of the package that the job needs."""
 
@@ -48,11 +43,7 @@ sys.path.insert(0, str(archive))
 
 
 def bundle(folder: Path) -> Path:
-    """Write the script.
-
-    Args:
-        folder: Target folder; created if missing.
-    """
+    """Write the script into a folder, which is created if missing."""
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / "delivery_report.py"
     entry = (SOURCES / "run_delivery_report.py").read_text()
@@ -65,10 +56,10 @@ def bundle(folder: Path) -> Path:
 def package() -> bytes:
     """The package as a zip; names in order and no times, so that the same sources make the same bytes."""
     files = (SOURCES / "delivery_report").rglob("*")
-    job = {file.relative_to(SOURCES).as_posix(): file for file in files if file.suffix in PACKED}
+    packed = {file.relative_to(SOURCES).as_posix(): file for file in files if file.suffix in PACKED}
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, file in sorted({**job, **_of_the_layer()}.items()):
+        for name, file in sorted({**packed, **_of_the_layer()}.items()):
             entry = zipfile.ZipInfo(name)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, file.read_bytes())
@@ -76,13 +67,12 @@ def package() -> bytes:
 
 
 def _of_the_layer() -> dict[str, Path]:
-    """The layer's modules and the packages they lie in, by their names in the archive."""
-    found: dict[str, Path] = {}
-    for module in OF_THE_LAYER:
-        file, depth = Path(str(module.__file__)), module.__name__.count(".")
-        packages = [folder / "__init__.py" for folder in file.parents[:depth]]
-        found |= {each.relative_to(file.parents[depth]).as_posix(): each for each in (*packages, file)}
-    return found
+    """The record's fields are defined in the functions' layer, which Glue does not have: this module of it, which
+    imports nothing else of it, and the packages it lies in, by their names in the archive.
+    """
+    file, depth = Path(str(record.__file__)), record.__name__.count(".")
+    packages = [folder / "__init__.py" for folder in file.parents[:depth]]
+    return {each.relative_to(file.parents[depth]).as_posix(): each for each in (*packages, file)}
 
 
 if __name__ == "__main__":

@@ -37,10 +37,7 @@ DOWNLOADS_AT_ONCE = 16
 
 
 def main(argv: Sequence[str]) -> None:
-    """Sync and report.
-
-    Args:
-        argv: Further arguments of the job.
+    """Sync and report; further arguments go to the job.
 
     Raises:
         SystemExit: The stack does not run, or the job ended with a status.
@@ -79,14 +76,8 @@ def _report(description: dict[str, Any], home: Path, records: Path, argv: Sequen
 
 
 def sync(client: S3Client, bucket: str, folder: Path) -> tuple[int, int]:
-    """Make a folder hold exactly the record objects of a bucket; an object is fetched again only when it was written
-    again, as the deletion of a project does.
-
-    Args:
-        folder: Where to; holds ``dt=...`` afterwards.
-
-    Returns:
-        How many objects there are, and how many were fetched.
+    """Make a folder hold exactly the record objects of a bucket (``dt=...``): how many there are, and how many were
+    fetched. One is fetched again only when it was written again, as the deletion of a project does.
     """
     pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=PREFIX)
     found = [each for page in pages for each in page.get("Contents", [])]
@@ -120,11 +111,8 @@ def _marks(file: Path) -> tuple[int, int] | None:
 
 
 def publish(client: S3Client, bucket: str, folder: Path) -> int:
-    """Put the newest report where Glue leaves it, so that the stack's console shows it to its projects: what is JSON,
-    and the page.
-
-    Returns:
-        How many objects were put; none when there is no report.
+    """Put the newest report, if there is one, where Glue leaves it, so that the stack's console shows it to its
+    projects: what is JSON, and the page. Returns how many objects were put.
     """
     try:
         newest = folder / Path(json.loads((folder / "latest.json").read_text())["report"]).name

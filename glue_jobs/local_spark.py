@@ -27,10 +27,8 @@ SOME_BYTES: Final = 8_000_000
 
 
 def settings_for(records: Path) -> Mapping[str, str]:
-    """The settings of a session over records on this machine, see :func:`.delivery_report.session.open_session`.
-
-    Args:
-        records: Their folder.
+    """The settings of a session over a folder of records on this machine, see
+    :func:`.delivery_report.session.open_session`.
     """
     size = sum(each.stat().st_size for each in records.rglob("*") if each.is_file())
     if size <= LITTLE_BYTES:
