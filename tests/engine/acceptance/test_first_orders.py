@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 from tests.engine.world import ENDLESS_MS, World, subscribers
-from tests.fakes import Crash, Fault, FaultPlan
+from tests.fakes import Crash, Fault, FaultPlan, each_strike
 
+from pushhub.base.errors import HubError
+from pushhub.engine.acceptance.dispatch import LOOKS_AFTER_MS, MOST_LOOKED_UP
 from pushhub.engine.acceptance.first_orders import NOT_EAGER_MS
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS, MARGIN_S, MOST_ORDERS
@@ -80,6 +82,104 @@ def test_nothing_is_lost_and_nothing_doubled_when_ingest_cannot_send_or_dies(fau
 
     # Then each subscriber got it once
     assert sorted(attempts(world)) == [URL, OTHER]
+
+
+def begin(world: World) -> None:
+    """Let push receive what ingest has sent, and the stream be read a while later."""
+    world._push(world.push_queue, world.hub.engine.ports.push_queue)
+    world.clock.advance(ms=LOOKS_AFTER_MS)
+    world.dispatch_only()
+
+
+def test_what_ingests_order_has_begun_when_the_stream_is_read_gets_no_second_one() -> None:
+    # Given an eager queue of two subscribers, of which one is down for now
+    world = eager_world()
+    world.sender.script(OTHER, 503, 200)
+
+    # When what ingest sent has been received before the stream is read
+    world.post("q", b"x")
+    begin(world)
+
+    # Then there is no other order but the one that waits for its retry
+    assert [order.second for order, _ in world.push_queue.sent] == [False, False]
+    world.run(seconds=3_600)
+    assert sorted(attempts(world)) == [URL, OTHER, OTHER]
+    assert len(world.push_queue) == len(world.retry_queue) == 0
+
+
+def test_what_ingests_order_has_not_begun_when_the_stream_is_read_gets_its_second_one() -> None:
+    # Given an eager queue, of which one subscriber's order was lost
+    world = eager_world()
+    world.post("q", b"x")
+    lost = next(each for each in world.push_queue.receive() if each.order.key.subscriber_id == "s1")
+    world.push_queue.delete([lost.receipt_handle])
+    world.clock.advance(ms=120_000)
+    before = len(world.push_queue.sent)
+
+    # When the stream is read
+    world.dispatch_only()
+
+    # Then both get another, as neither was begun
+    assert [order.key.subscriber_id for order, _ in world.push_queue.sent[before:]] == ["s0", "s1"]
+    world.run(seconds=3_600)
+    assert sorted(attempts(world)) == [URL, OTHER]
+
+
+def test_nothing_is_looked_up_when_second_orders_cost_no_more() -> None:
+    # Given more deliveries than one call reads
+    world = eager_world()
+    for _ in range(MOST_LOOKED_UP // 2 + 1):
+        world.post("q", b"x")
+    world.clock.advance(ms=LOOKS_AFTER_MS)
+
+    # When the stream is read, then second orders are sent without a look
+    world.dispatch_only()
+    assert "messages.deliveries" not in world.plan.calls
+    assert sum(order.second for order, _ in world.push_queue.sent) == MOST_LOOKED_UP + 2
+
+
+def test_a_look_that_fails_leaves_it_to_second_orders() -> None:
+    # Given a delivery that was begun, and a table that cannot be read
+    plan = FaultPlan()
+    world = eager_world(plan=plan)
+    world.post("q", b"x")
+    world._push(world.push_queue, world.hub.engine.ports.push_queue)
+    world.clock.advance(ms=LOOKS_AFTER_MS)
+    plan.strike(Fault.FAILS, of="messages.deliveries")
+
+    # When the stream is read, then the orders are sent, and end without a post
+    world.dispatch_only()
+    assert plan.struck
+    assert sum(order.second for order, _ in world.push_queue.sent) == 2
+    world.run(seconds=3_600)
+    assert sorted(attempts(world)) == [URL, OTHER]
+
+
+def test_each_call_of_an_eager_message_goes_wrong_once_and_it_is_delivered() -> None:
+    # Given a message that needs a second try, whose first one may have been recorded before the stream is read
+    def play(plan: FaultPlan) -> World:
+        world = World(plan)
+        world.make_queue("q", subscribers(URL), eager=True, retries=5)
+        world.sender.script(URL, 503, 200)
+        with suppress(Crash, HubError):
+            world.post("q", b"x")
+        begin(world)
+        world.run(seconds=3_600)
+        return world
+
+    # When each call goes wrong once, or is the last of its process
+    struck = 0
+    for fault, number in each_strike(play):
+        plan = FaultPlan(fault, at=number)
+        world = play(plan)
+        struck += plan.struck
+
+        # Then what is stored is delivered, and no order is left
+        case = f"{fault.value} at call {number}, {plan.calls[number - 1]}"
+        stored = world.messages.all_messages()
+        assert [each.state for each in world.messages.all_deliveries()] == [DeliveryState.DELIVERED] * len(stored), case
+        assert len(world.push_queue) == len(world.retry_queue) == 0, case
+    assert struck > 40
 
 
 def test_orders_that_could_not_be_sent_leave_the_next_posts_to_the_stream() -> None:

@@ -14,10 +14,11 @@ from pushhub.engine.model.deflated import stored_size
 from pushhub.engine.model.delivery import opening, schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.acceptance.order_queues import OrderQueues
+    from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
@@ -26,6 +27,16 @@ ORDERS_BYTES = 16_000_000
 """Approximate number of bytes of orders to build before they are sent. A post of 100 messages to 100 subscribers makes
 10,000 orders, which would not fit into the function's memory together. Below this size, all orders of a batch for the
 same subscriber can share SQS messages.
+"""
+
+LOOKS_AFTER_MS = 50
+"""How old an eager message is at least of whose deliveries it is looked up whether ingest's orders have begun them:
+before that nearly none has.
+"""
+
+MOST_LOOKED_UP = 100
+"""Most deliveries that are looked up for a batch, in one call. The second orders of a larger one share SQS messages,
+and cost no more than the look.
 """
 
 _ORDER_BYTES = 600
@@ -56,7 +67,8 @@ class Dispatch(Component):
     """Queues the deliveries of messages that have just been stored."""
 
     totals: TotalStore  # Counts messages per queue.
-    deliveries: Deliveries  # Schedules deliveries that are due later than a queue can delay.
+    # Schedules deliveries that are due later than a queue can delay, and says what ingest's orders have begun.
+    deliveries: Deliveries
     queues: OrderQueues  # Which queue each first order goes to.
     clock: Clock
     telemetry: Telemetry
@@ -68,10 +80,13 @@ class Dispatch(Component):
             Unavailable: Something could not be queued; the whole batch must be retried.
         """
         now = self.clock.now()
+        begun = self._begun(batch, now)
         orders = _Orders()
         size = 0
         for message in batch:
             for subscriber_id in message.delivery_subscribers:
+                if message.delivery_key(subscriber_id) in begun:
+                    continue
                 if message.due_at - now > MAX_DELAY_MS:
                     self._schedule(message, subscriber_id)
                     continue
@@ -88,6 +103,28 @@ class Dispatch(Component):
                     orders, size = _Orders(), 0
         orders.send()
         self._count(batch)
+
+    def _begun(self, batch: Sequence[Message], now: int) -> Collection[DeliveryKey]:
+        """Deliveries that ingest's orders have begun: those need no second ones, which would be void.
+
+        What began a delivery arranges all that follows, and its order stays in its queue until then. A read that is not
+        consistent shows nothing that has not happened; for what it does not show, a second order is sent.
+        """
+        keys = [
+            message.delivery_key(subscriber_id)
+            for message in batch
+            if message.eager is not None and now - message.accepted_at >= LOOKS_AFTER_MS
+            for subscriber_id in message.eager.subscriber_ids
+        ]
+        if not 0 < len(keys) <= MOST_LOOKED_UP:
+            return ()
+        try:
+            seen = self.deliveries.deliveries(keys, consistent=False)
+        except Unavailable as error:
+            self.telemetry.count("CallsFailed")
+            self.telemetry.event("deliveries_not_looked_up", error=str(error), deliveries=len(keys))
+            return ()
+        return {key for key, stored in seen.items() if stored.begun}
 
     def _schedule(self, message: Message, subscriber_id: str) -> None:
         first = replace(schedule(opening(message, subscriber_id)), changed_at=self.clock.now(), version=1)

@@ -1,9 +1,9 @@
 """Eager messages: ingest sends their first orders itself, and the stream's come later (docs/decisions/acceptance.md).
 
-Ingest may die before it has sent them, so the stream's orders are sent all the same; and only one of the two may make
-the first attempt. Nothing is written to decide which one: time keeps them apart. Ingest's order is void once
-:data:`GOOD_FOR_MS` have passed since the message was accepted, and the stream's comes when an attempt that began until
-then is over and recorded. It finds that attempt, and ends.
+Ingest may die before it has sent them, so the stream's orders are sent all the same, but for what has been begun when
+the stream is read; and only one of the two may make the first attempt. Nothing is written to decide which one: time
+keeps them apart. Ingest's order is void once :data:`GOOD_FOR_MS` have passed since the message was accepted, and the
+stream's comes when an attempt that began until then is over and recorded. It finds that attempt, and ends.
 """
 
 from __future__ import annotations
