@@ -125,6 +125,9 @@ class TenantsWorld(World):
         command_line.recovered(
             self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
         )
+        command_line.signing_secret(
+            self._talking("/notification2", lambda _, token: {"authorization": f"Bearer {token}"})
+        )
         one, two = (self._talking_webhooks() for _ in range(2))
         rights.webhooks(one, two)
         round_trips.webhooks(one)

@@ -5,7 +5,7 @@ Sources: docs/cli.md, and the pages of what the commands are about.
 
 from simulation.promises.talks.command_line.archive_commands import archives, recorded
 from simulation.promises.talks.command_line.moving_commands import imported, moved
-from simulation.promises.talks.command_line.operator_commands import operators
+from simulation.promises.talks.command_line.operator_commands import operators, signing_secret
 from simulation.promises.talks.command_line.queue_commands import queues
 from simulation.promises.talks.command_line.recovery_commands import recovered
 from simulation.promises.talks.command_line.sender_commands import queues_taken_over, taken_over
@@ -22,6 +22,7 @@ __all__ = [
     "queues_taken_over",
     "recorded",
     "recovered",
+    "signing_secret",
     "stores",
     "taken_over",
     "topics",

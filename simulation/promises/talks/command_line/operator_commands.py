@@ -1,4 +1,4 @@
-"""What operators type: projects and tokens."""
+"""What operators type: projects and tokens, and the secret that signs consumers' tokens."""
 
 from __future__ import annotations
 
@@ -11,6 +11,40 @@ MINUTE = 60
 def operators(talk: Talk) -> None:
     """Projects and tokens."""
     talk.through(_projects)
+
+
+def signing_secret(talk: Talk) -> None:
+    """The secret that signs consumers' tokens, of a hub that has made none yet. ``talk`` asks below /notification2."""
+    talk.through(_rotated)
+
+
+def _rotated(talk: Talk) -> None:
+    """A new secret signs ten minutes later; what the one before signed is good until the next rotation."""
+    rotate = ("signing-secret", "rotate")
+    talk.typed(*rotate, code=REFUSED, says="it is made with the first token")
+    wanted = {"subscription": "typedTopic", "subscriber": "s", "expiresInMinutes": 600}
+    tokens = {"first": str(talk.ask("POST", "/token", wanted)["token"])}
+
+    def good(*names: str) -> None:
+        for name, token in tokens.items():
+            talk.ask("GET", f"/token?token={token}", status=200 if name in names else 401)
+
+    talk.typed(*rotate, code=REFUSED, says="made less than ten minutes ago")
+    talk.sleep(11 * MINUTE, exactly=True)
+    talk.typed(*rotate, "--dry-run")
+    talk.typed(*rotate, shows=[{"signing secret": "rotated", "signs from": str}])
+    talk.sleep(30, exactly=True)
+    talk.typed(*rotate, code=REFUSED, says="made less than ten minutes ago")
+    tokens["meanwhile"] = talk.ask("POST", "/token", wanted)["token"]
+    good("first", "meanwhile")
+    talk.sleep(11 * MINUTE, exactly=True)
+    tokens["second"] = talk.ask("POST", "/token", wanted)["token"]
+    good("first", "meanwhile", "second")
+    talk.typed(*rotate, shows=[{"signing secret": "rotated", "signs from": str}])
+    talk.sleep(11 * MINUTE, exactly=True)
+    tokens["third"] = talk.ask("POST", "/token", wanted)["token"]
+    good("second", "third")
+    talk.ask("POST", f"/unsubscribe?token={tokens['first']}", status=401)
 
 
 def _projects(talk: Talk) -> None:
@@ -71,4 +105,4 @@ def _tokens(talk: Talk, project: str, first: str) -> None:
     owners["other"].ask("GET", f"/3/projects/{project}/queues", status=401)
 
 
-__all__ = ["operators"]
+__all__ = ["operators", "signing_secret"]
