@@ -230,7 +230,7 @@ class HubWorld(PushWorld):
 
     def talk(self) -> None:
         """The whole API, talked through; by two with equal names."""
-        one, two = (self._talking("/api/stores/{project}", lambda _, token: {"x-augury-token": token}) for _ in "12")
+        one, two = (self._client("/api/stores/{project}", lambda _, token: {"x-augury-token": token}) for _ in "12")
         talks.through(one)
         store_settings.through(one)
         store_effects.through(one)

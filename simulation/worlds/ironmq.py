@@ -377,7 +377,7 @@ class IronMqWorld(PushWorld):
     def talk(self) -> None:
         """Push queues, talked through; and what an operator purges by mistake."""
         talk, audited = (
-            self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
+            self._client("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
             for _ in range(2)
         )
         changes.everything(audited)

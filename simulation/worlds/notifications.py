@@ -264,7 +264,7 @@ class NotificationsWorld(World):
         def basic(project: str, token: str) -> Mapping[str, str]:
             return {"authorization": f"Basic {base64.b64encode(f'{project}/me:{token}'.encode()).decode()}"}
 
-        one, two = (self._talking("/notification2", basic) for _ in range(2))
+        one, two = (self._client("/notification2", basic) for _ in range(2))
         talks.through(one, self._connected)
         topics.through(one, self._connected)
         command_line.topics(one, self._connected)

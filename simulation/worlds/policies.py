@@ -164,7 +164,7 @@ class PoliciesWorld(IronMqWorld):
         """What pushes of all protocols share, talked through; an operator writes what IronMQ has no words for. And what
         Svix's API takes and refuses.
         """
-        talk = self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
+        talk = self._client("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
         project = self._talked_to
 
         def change(name: str, **fields: Any) -> None:

@@ -246,7 +246,7 @@ class PullWorld(World):
 
     def talk(self) -> None:
         """Pull queues, talked through; by two with equal names, also push queues."""
-        one, two = (self._talking("/3/projects/{project}", _oauth) for _ in range(2))
+        one, two = (self._client("/3/projects/{project}", _oauth) for _ in range(2))
         talks.pull(one)
         ironmq_settings.pull(one)
         ironmq_lists.pull(one)

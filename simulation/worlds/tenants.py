@@ -119,14 +119,14 @@ class TenantsWorld(World):
 
     def talk(self) -> None:
         """What an operator types about projects and tokens; who may do what with Svix's API, and what it keeps."""
-        talk = self._talking("", lambda *_: {})
+        talk = self._client("", lambda *_: {})
         command_line.operators(talk)
         command_line.archives(talk)
         command_line.recovered(
-            self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
+            self._client("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
         )
         command_line.signing_secret(
-            self._talking("/notification2", lambda _, token: {"authorization": f"Bearer {token}"})
+            self._client("/notification2", lambda _, token: {"authorization": f"Bearer {token}"})
         )
         one, two = (self._talking_webhooks() for _ in range(2))
         rights.webhooks(one, two)

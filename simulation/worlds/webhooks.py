@@ -427,7 +427,7 @@ class WebhooksWorld(PushWorld):
         talks.through(one)
         command_line.webhooks(one)
         command_line.imported(one, two)
-        command_line.taken_over(self._talking("/api/v1", lambda _, token: {"authorization": f"Bearer {token}"}))
+        command_line.taken_over(self._client("/api/v1", lambda _, token: {"authorization": f"Bearer {token}"}))
         described.webhooks(one)
         whose.webhooks(one, two)
         edges.webhooks(one)

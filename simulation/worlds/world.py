@@ -218,9 +218,13 @@ class World(ABC):
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
 
+    def _client(self, base: str, headers: Callable[[str, str], Mapping[str, str]]) -> Talk:
+        """A client of a new project, who holds each answer to its description."""
+        return shapes.described(self._talking(base, headers))
+
     def _talking_webhooks(self) -> Talk:
-        """A client of Svix's API of a new project, who holds each answer to its description."""
-        return shapes.described(self._talking("/api/v1", lambda _, token: {"authorization": f"Bearer {token}"}))
+        """Such a client of Svix's API."""
+        return self._client("/api/v1", lambda _, token: {"authorization": f"Bearer {token}"})
 
     @property
     def _gathers_s(self) -> int:

@@ -12,7 +12,7 @@ from tests.cloud import aws_services as aws
 from tests.cloud.aws_services import Intercepted
 from tests.fakes import FakeClock
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import Contended, Unavailable
 from pushhub.cloud.table import Item, Table, WritesRefused, text
 
 Answer = Callable[[Callable[..., Any], dict[str, Any]], Any]
@@ -210,11 +210,18 @@ def test_writes_that_meet_others_are_made_again_under_the_same_token(bench: Benc
     assert (bench.client.count("transact_write_items"), len(tokens)) == (3, 1)
 
 
-def test_writes_that_meet_others_for_too_long_are_unavailable(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("code", "throttled", "contended"),
+    [("TransactionConflict", False, True), ("ThrottlingError", True, False)],
+)
+def test_writes_that_meet_others_for_too_long_are_unavailable(
+    bench: Bench, code: str, throttled: bool, contended: bool
+) -> None:
     for _ in range(5):
-        bench.client.next("transact_write_items", cancelled("TransactionConflict", "None"))
-    with pytest.raises(Unavailable, match="TransactWriteItems"):
+        bench.client.next("transact_write_items", cancelled(code, "None"))
+    with pytest.raises(Unavailable, match="TransactWriteItems") as raised:
         bench.table.write_together([put("000"), put("001")])
+    assert (raised.value.throttled, isinstance(raised.value, Contended)) == (throttled, contended)
 
 
 def everything() -> dict[str, Any]:

@@ -39,12 +39,17 @@ def failing(protocol: str, error: Exception) -> tuple[Served, Route[Any, Any]]:
 
 @pytest.mark.parametrize(
     "error",
-    [Overdue("dynamodb:GetItem"), Contended("changing a queue under contention")],
-    ids=["time is over", "others wrote first in every round"],
+    [
+        Overdue("dynamodb:GetItem"),
+        Contended("changing a queue under contention"),
+        Unavailable("dynamodb:PutItem", "ThrottlingException"),
+        Unavailable("dynamodb:BatchWriteItem", "UnprocessedItems"),
+    ],
+    ids=["time is over", "others wrote first in every round", "asked too often", "some of it too often"],
 )
 @pytest.mark.parametrize("protocol", SAYS)
 def test_what_will_pass_is_told_to_come_again_in_the_protocols_own_words(protocol: str, error: Exception) -> None:
-    # Given a request whose time is over before a store could be called, or that others never let through
+    # Given a request whose time is over before a store could be called, or that others or a service never let through
     api, route = failing(protocol, error)
     # When it is answered
     answer = api.call(route)

@@ -178,6 +178,26 @@ class Conflict(HubError):
     """A conditional write found newer state than the decision was based on; read and decide again."""
 
 
+THROTTLED = frozenset(
+    {
+        *("Throttling", "ThrottlingException", "ThrottledException", "Throttled", "RequestThrottled"),
+        *("RequestThrottledException", "TooManyRequestsException", "OverLimit", "KMSThrottling", "KmsThrottled"),
+        *(
+            "KMSThrottlingException",
+            "EC2ThrottledException",
+            "SlowDown",
+            "RequestLimitExceeded",
+            "PriorRequestNotComplete",
+            "ProvisionedThroughputExceededException",
+        ),
+    }
+)
+"""What services call it when they are asked too often."""
+
+_ONLY_PARTLY = frozenset({"UnprocessedItems", "UnprocessedKeys", "ThrottlingError", "ProvisionedThroughputExceeded"})
+"""The same, of some of what was asked for together."""
+
+
 class Unavailable(HubError):
     """A dependency failed or did not answer in time: the effect of the call is unknown.
 
@@ -190,6 +210,11 @@ class Unavailable(HubError):
         super().__init__(f"{operation} failed: {reason}" if reason else f"{operation} failed")
         self.operation = operation
         self.reason = reason
+
+    @property
+    def throttled(self) -> bool:
+        """Whether the service was asked too often: a little later it can be done."""
+        return self.reason in THROTTLED or self.reason in _ONLY_PARTLY
 
 
 class Contended(Unavailable):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import Contended, Unavailable
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
@@ -17,6 +17,8 @@ ROUNDS = 5
 """Rounds of a batch call while some entries are unprocessed, including the first; 0.4 to 0.75 s of waiting in total."""
 
 _FIRST_PAUSE_S = 0.05
+
+_PASSING = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
 class ConditionRefused(Exception):
@@ -57,6 +59,22 @@ def code_of(unavailable: Unavailable) -> str:
     """What AWS calls the error of a call; empty if it did not answer."""
     cause = unavailable.__cause__
     return str(cause.response.get("Error", {}).get("Code", "")) if isinstance(cause, ClientError) else ""
+
+
+def cancellation_reasons(unavailable: Unavailable) -> list[str]:
+    """Why each write of a transaction was not made; the string ``None`` for those that did not cause the failure."""
+    cause = unavailable.__cause__
+    answer: dict[str, Any] = {**cause.response} if isinstance(cause, ClientError) else {}
+    return [each.get("Code", "None") for each in answer.get("CancellationReasons", [])]
+
+
+def passing(unavailable: Unavailable) -> Unavailable | None:
+    """A cancelled transaction that may be made a little later, as what it is; None if that will not help."""
+    reasons = _PASSING.intersection(cancellation_reasons(unavailable))
+    if not reasons:
+        return None
+    kind = Contended if reasons == {"TransactionConflict"} else Unavailable
+    return kind(unavailable.operation, max(reasons - {"TransactionConflict"}, default="TransactionConflict"))
 
 
 def pause(clock: Clock, round_number: int) -> None:

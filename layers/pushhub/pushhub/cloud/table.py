@@ -7,10 +7,8 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
+from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, cancellation_reasons, passing, pause
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -26,7 +24,6 @@ WRITES_PER_CALL = 25
 """Maximum number of items per batch write."""
 _READS_PER_CALL = 100
 _CONDITION = "ConditionalCheckFailed"
-_TRANSIENT = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
 def text(value: str) -> dict[str, str]:
@@ -176,11 +173,14 @@ class Table:
                 with aws_call("dynamodb:TransactWriteItems"):
                     self._client.transact_write_items(TransactItems=items, ClientRequestToken=token)
             except Unavailable as unavailable:
-                reasons = _cancellation_reasons(unavailable)
+                reasons = cancellation_reasons(unavailable)
                 if _CONDITION in reasons:
                     raise WritesRefused([each == _CONDITION for each in reasons]) from unavailable
-                if round_number == ROUNDS or not _TRANSIENT.intersection(reasons):
+                busy = passing(unavailable)
+                if busy is None:
                     raise
+                if round_number == ROUNDS:
+                    raise busy from unavailable
                 pause(self._clock, round_number)
             else:
                 return
@@ -294,13 +294,6 @@ class Table:
                 if round_number == ROUNDS:
                     raise Unavailable("dynamodb:BatchWriteItem", "UnprocessedItems")
                 pause(self._clock, round_number)
-
-
-def _cancellation_reasons(unavailable: Unavailable) -> list[str]:
-    """Why each write of a transaction was not made; the string ``None`` for those that did not cause the failure."""
-    cause = unavailable.__cause__
-    answer: dict[str, Any] = {**cause.response} if isinstance(cause, ClientError) else {}
-    return [each.get("Code", "None") for each in answer.get("CancellationReasons", [])]
 
 
 class TableStore:

@@ -322,11 +322,11 @@ class Api(Generic[UseCasesT_contra, CallT]):
 
 
 def _passes(error: Exception) -> bool:
-    """Whether the same request will probably succeed a little later: its time was over, others wrote first, or what it
-    needs is no part of the hub.
+    """Whether the same request will probably succeed a little later: its time was over, others wrote first, a service
+    was asked too often, or what it needs is no part of the hub.
     """
     passing = Overdue | Contended | Conflict | SearchUnavailable
-    return isinstance(error, passing) or (isinstance(error, Unavailable) and deadline.is_near)
+    return isinstance(error, passing) or (isinstance(error, Unavailable) and (error.throttled or deadline.is_near))
 
 
 def _allowing(response: Response, methods: Iterable[str]) -> Response:

@@ -21,13 +21,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Event
-from typing import TYPE_CHECKING, Any
-
-from botocore.exceptions import ClientError
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unavailable
 from pushhub.base.ids import new_reservation_id
-from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
+from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, cancellation_reasons, passing, pause
 from pushhub.cloud.table import Item, Table, number, numbers, text
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.ports import Once
@@ -79,7 +77,6 @@ _SWEPT = 200
 """Entries looked at each time, at 0.5 to 2 read units each."""
 _LONGEST_PAUSE = 3
 """The pause after a loss stops growing at this many losses."""
-_TRANSIENT = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -485,7 +482,7 @@ class DynamoDBPullStore:
                         ],
                     )
             except Unavailable as unavailable:
-                reasons = _cancellation_reasons(unavailable)
+                reasons = cancellation_reasons(unavailable)
                 # The same messages in other shards, as more is known of their queue than when they were first put.
                 other = unavailable.reason == "IdempotentParameterMismatchException"
                 if other or "ConditionalCheckFailed" in reasons:
@@ -495,8 +492,11 @@ class DynamoDBPullStore:
                     # consumed or never stored, and the caller tries again until the token is forgotten.
                     if stored or not other:
                         return stored
-                if round_number == ROUNDS or not reasons & _TRANSIENT:
+                busy = passing(unavailable)
+                if busy is None:
                     raise
+                if round_number == ROUNDS:
+                    raise busy from unavailable
                 pause(self._clock, round_number)
             else:
                 break
@@ -594,12 +594,3 @@ def _refusal(stored: Item, now: int) -> Forbidden | MessageNotFound:
     if not stored or int(stored["expires_at"]["N"]) <= now:
         return MessageNotFound()
     return Forbidden("Reservation has timed out")
-
-
-def _cancellation_reasons(unavailable: Unavailable) -> set[str]:
-    """The reason codes of a cancelled transaction; empty when it failed for another reason."""
-    cause = unavailable.__cause__
-    if not isinstance(cause, ClientError):
-        return set()
-    answer: dict[str, Any] = {**cause.response}
-    return {reason.get("Code", "") for reason in answer.get("CancellationReasons", [])}

@@ -6,27 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from pushhub.base.errors import THROTTLED
+
 if TYPE_CHECKING:
     from pushhub.base.sink_url import SinkUrl
     from pushhub.base.verdict import Answer
     from pushhub.engine.model.batch_content import BatchContent
     from pushhub.engine.target import BatchedMessage
-
-THROTTLED = frozenset(
-    {
-        *("Throttling", "ThrottlingException", "ThrottledException", "Throttled", "RequestThrottled"),
-        *("RequestThrottledException", "TooManyRequestsException", "OverLimit", "KMSThrottling", "KmsThrottled"),
-        *(
-            "KMSThrottlingException",
-            "EC2ThrottledException",
-            "SlowDown",
-            "RequestLimitExceeded",
-            "PriorRequestNotComplete",
-            "ProvisionedThroughputExceededException",
-        ),
-    }
-)
-"""What services call it when they are asked too often."""
 
 EXPIRED = frozenset(
     {
