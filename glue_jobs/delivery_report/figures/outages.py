@@ -129,21 +129,19 @@ def outages(days: str, since: date, until: datetime) -> str:
     """
     end = f"TIMESTAMP '{until:%Y-%m-%d %H:%M:%S.%f}'"
     days_covered = (until.date() - since).days + (until.time() > until.min.time())
-    reached = f"meanwhile AND accepted >= begun - INTERVAL {SOON} AND coalesce(expires_at > ended, false)"
+    meanwhile = "gone >= begun AND coalesce(gone < ended, true)"
+    reached = f"{meanwhile} AND accepted >= begun - INTERVAL {SOON} AND coalesce(expires_at > ended, false)"
     return f"""
         WITH down AS (
             SELECT *, date_diff('millisecond', begun, coalesce(ended, {end})) AS lasted
             FROM ({_outages(f"(SELECT * FROM {days} WHERE kind <> '{GIVEN_UP}')")})
         ), gone AS (
             SELECT {KEYS}, begun AS accepted, ended AS gone, expires_at FROM {days} WHERE kind = '{GIVEN_UP}'
-        ), met AS (
-            SELECT *, coalesce(gone >= begun AND (ended IS NULL OR gone < ended), false) AS meanwhile
-            FROM down LEFT JOIN gone USING ({KEYS})
         ), of_each AS (
             SELECT {KEYS}, begun, any_value(ended) AS ended, any_value(lasted) AS lasted,
-                   count(*) FILTER (meanwhile) AS given_up, count(*) FILTER ({reached}) AS reachable,
+                   count(*) FILTER ({meanwhile}) AS given_up, count(*) FILTER ({reached}) AS reachable,
                    max(date_diff('millisecond', accepted, ended)) FILTER ({reached}) AS needed_ms
-            FROM met GROUP BY {KEYS}, begun
+            FROM down LEFT JOIN gone USING ({KEYS}) GROUP BY {KEYS}, begun
         ), downs AS (
             SELECT {KEYS}, count(*) AS times_down, max(lasted) AS longest_ms, {total("lasted", "down_ms")},
                    max(begun) FILTER (ended IS NULL) AS down_since, {total("given_up", "given_up")},

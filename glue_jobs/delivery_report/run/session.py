@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
 
-from py4j.java_gateway import JavaPackage  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 _EVERYWHERE = {
@@ -70,31 +68,4 @@ def open_session(master: str | None = None, *, settings: Mapping[str, str] | Non
         builder = builder.master(master)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    _remember_names(session)
-    return session
-
-
-class _Remembered:
-    """Something of Java's, each of whose members is looked up once; those of packages too."""
-
-    def __init__(self, of: Any) -> None:
-        self._of = of
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._of, name)
-        found = _Remembered(found) if isinstance(found, JavaPackage) else found
-        self.__dict__[name] = found
-        return found
-
-
-def _remember_names(session: SparkSession) -> None:
-    """PySpark asks Java for what it calls by name, at each use of a function, each list of columns and each exception,
-    and Java searches all jars for it: a fifth of the time of a run over little.
-    """
-    jvm: Any = session._jvm
-    for name in ("functions", "PythonUtils", "org", "py4j"):
-        if not isinstance(getattr(jvm, name), _Remembered):
-            setattr(jvm, name, _Remembered(getattr(jvm, name)))
-    for name in ("SparkSession", "SparkSession$", "Column"):
-        setattr(jvm, name, getattr(jvm, name))
+    return builder.getOrCreate()
