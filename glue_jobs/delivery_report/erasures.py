@@ -10,7 +10,7 @@ have changed (:mod:`.compaction`); what is here follows from no day. Done once f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date
 from typing import Final
 
@@ -22,7 +22,7 @@ from .figures.outages import DAY
 from .proof.carried import without_rows
 from .proof.findings import FINDING
 from .proof.pulled_ends import GONE
-from .storage.days import listed_days, named_files, read_replaced, remove_others, replace_days
+from .storage.days import days_of, read_replaced, remove_former, replace_days
 from .storage.files import listed, read_text, remove, write_text
 from .storage.layout import Layout
 
@@ -36,7 +36,8 @@ def take_out_erased(spark: SparkSession, records: str, layout: Layout) -> None:
         records: Folder that holds ``dt=...`` and ``erased``.
     """
     erasures = _erasures(records)
-    new = {digest for digest, erasure in (erasures.items() - _taken_out(layout).items())}
+    taken_out: dict[str, str] = json.loads(read_text(layout.erased) or "{}")
+    new = {digest for digest, _ in erasures.items() - taken_out.items()}
     if not new:
         return
     of_erased = _is_of(new)
@@ -54,14 +55,7 @@ def _clear(spark: SparkSession, root: str, schema: StructType, of_erased: Column
     if days:
         others = rows.where(F.col("dt").isin(*days) & ~of_erased).coalesce(1)
         replace_days(others, root, days)
-    named = {day: named_files(root, day) for day in listed_days(root)}
-    for day in _folders(listed(root)):
-        remove_others(root, day, named.get(day, []))
-
-
-def _folders(names: Iterable[str]) -> list[date]:
-    found = {name.partition("/")[0] for name in names}
-    return sorted(date.fromisoformat(each.removeprefix("dt=")) for each in found if each.startswith("dt="))
+    remove_former(root, days_of(listed(root)))
 
 
 def _is_of(digests: Iterable[str]) -> Column:
@@ -74,7 +68,3 @@ def _erasures(records: str) -> dict[str, str]:
     folder = f"{records}/erased/projects"
     texts = {name: read_text(f"{folder}/{name}") for name in listed(folder)}
     return {name.removesuffix(".json"): str(json.loads(text)["erasure"]) for name, text in texts.items() if text}
-
-
-def _taken_out(layout: Layout) -> Mapping[str, str]:
-    return {str(digest): str(erasure) for digest, erasure in json.loads(read_text(layout.erased) or "{}").items()}

@@ -110,13 +110,11 @@ def local_hours(counts: Floats, begin: int) -> Ints:
     local = begin + np.arange(len(counts), dtype=np.int64)
     best, moved = 0.0, local
     for change in range(DAY - begin % DAY, len(counts) - DAY, DAY):
-        if (begin + change) // DAY % 7 not in CLOCK_DAYS:
+        if (begin + change) // DAY % 7 not in CLOCK_DAYS or max(change, len(counts) - change) < 6 * DAY:
             continue
         # What lies on the longer side of the change tells how the week looks, the other one whether it fits.
         early = change < len(counts) - change
         known, tested = (slice(change, None), slice(0, change)) if early else (slice(0, change), slice(change, None))
-        if (known.stop is None and len(counts) - change < 6 * DAY) or (known.stop is not None and change < 6 * DAY):
-            continue
         week = _filled(counts[known], local[known])
         seen = counts[tested]
         scale = float(seen.mean()) / max(float(counts[known].mean()), 1e-9)

@@ -198,7 +198,12 @@ def read_files(spark: SparkSession, root: str, schema: StructType, files: Sequen
 
 def listed_days(root: str) -> list[date]:
     """The days that have a list, in order."""
-    found = (name.split("/", 1)[0] for name in listed(_lists(root)))
+    return days_of(listed(_lists(root)))
+
+
+def days_of(names: Iterable[str]) -> list[date]:
+    """The days in whose folders files lie, in order."""
+    found = {name.partition("/")[0] for name in names}
     return sorted(date.fromisoformat(each.removeprefix("dt=")) for each in found if each.startswith("dt="))
 
 

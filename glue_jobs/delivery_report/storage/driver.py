@@ -102,11 +102,10 @@ class Driver:
         instants = ", ".join(f'"{each}"::TIMESTAMPTZ AS "{each}"' for each in times)
         chosen = f"* REPLACE ({instants})" if times else "*"
         file = Path(self._folder.name) / "written.parquet"
-        self._duckdb.execute(f"COPY (SELECT {chosen} FROM ({query})) TO {text(str(file))} (FORMAT parquet)")
-        (found,) = self.rows(f"SELECT count(*) AS n FROM read_parquet({text(str(file))})")
-        if found["n"]:
+        (found,) = self.rows(f"COPY (SELECT {chosen} FROM ({query})) TO {text(str(file))} (FORMAT parquet)")
+        if found["Count"]:
             put_file(file, path)
-        return int(found["n"])
+        return int(found["Count"])
 
     def _folder_of(self, name: str) -> Path:
         return Path(self._folder.name) / name
