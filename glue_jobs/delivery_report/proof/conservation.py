@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 from ..records.compaction import DayIntake
 from ..records.intake import expected_records
 from ..records.links import Missing
-from ..storage.schema import ENDED_OTHERWISE, SETTLED
-from .deliveries import IDENTITY, delivery_events
+from ..storage.schema import SETTLED
+from .deliveries import IDENTITY, delivery_events, is_attempt, is_by_itself, is_end, is_late_answer, is_win
 from .findings import finding_of, found, some
 from .pulses import Gap
 from .sightings import Sight
@@ -132,18 +132,15 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     # Few as a rule, and then Spark hands them to every task; on the night on which a stream was lost, they are many.
     theirs = records.join(whom, ["project", "queue_uid", "message_id"], "left_semi")
     events = delivery_events(theirs)
-    asked = F.col("kind").isin("attempt", "poll")
-    wins = (asked & (F.col("verdict") == "delivered")) | F.col("kind").isin("acknowledged", "delivered")
-    late_answer = asked & F.col("state").isin(*ENDED_OTHERWISE)
-    ends = F.col("state").isin(*SETTLED) & ~late_answer
-    by_itself = ~F.coalesce("manual", F.lit(False))
-    goes_on = by_itself & ~F.col("accepted") & ~ends & ~late_answer
+    wins, ends, by_itself = is_win(), is_end(), is_by_itself()
+    numbered = F.when(is_attempt() & ~F.col("notification"), F.col("attempt"))
+    goes_on = by_itself & ~F.col("accepted") & ~ends & ~is_late_answer()
     label = F.concat_ws(" ", "kind", "attempt", F.concat(F.lit("at "), F.date_format("at", "yyyy-MM-dd HH:mm:ss.SSS")))
     lives = events.groupBy(*IDENTITY).agg(
         F.sort_array(F.collect_set("step")).alias("steps"),
         F.max(F.greatest("step", F.when(F.col("pull"), F.col("reservations")))).alias("top"),
-        F.sort_array(F.collect_set(F.when(asked & ~F.col("notification"), F.col("attempt")))).alias("attempt_numbers"),
-        F.count(F.when(asked & ~F.col("notification"), F.col("attempt"))).alias("attempts"),
+        F.sort_array(F.collect_set(numbered)).alias("attempt_numbers"),
+        F.count(numbered).alias("attempts"),
         F.max(F.when(F.col("accepted") & F.col("pull"), F.col("reservations"))).alias("base"),
         F.max(F.col("pull").cast("int")).alias("pull"),
         F.count(F.lit(1)).alias("records"),
@@ -315,8 +312,7 @@ def is_ordered() -> Column:
     """Whether a record tells of an arrival of which an order was promised."""
     came = (F.col("verdict") == "delivered") | (F.col("dialect") == "notifications")
     # A person's resend is out of order on purpose.
-    by_itself = ~F.coalesce("manual", F.lit(False))
-    return F.col("order_key").isNotNull() & F.col("kind").isin("attempt", "poll") & came & by_itself
+    return F.col("order_key").isNotNull() & is_attempt() & came & is_by_itself()
 
 
 def expiry_findings(records: DataFrame) -> DataFrame:
@@ -335,8 +331,7 @@ def expiry_findings(records: DataFrame) -> DataFrame:
 def is_expired_early() -> Column:
     """Whether a record says that a delivery expired before its time."""
     early = F.col("expires_at") > F.col("at") + F.expr(f"INTERVAL {round(CLOCKS.total_seconds())} SECONDS")
-    by_itself = ~F.coalesce("manual", F.lit(False))
-    return (F.col("kind") == "expired") & early & by_itself
+    return (F.col("kind") == "expired") & early & is_by_itself()
 
 
 def _count_of(column: str, text: str) -> Column:

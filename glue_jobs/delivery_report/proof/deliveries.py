@@ -93,18 +93,40 @@ def delivery_events(records: DataFrame) -> DataFrame:
     )
 
 
+def is_attempt() -> Column:
+    """Whether a record tells of a request to the subscriber."""
+    return F.col("kind").isin("attempt", "poll")
+
+
+def is_late_answer() -> Column:
+    """Whether a request was under way when something else ended its delivery."""
+    return is_attempt() & F.col("state").isin(*ENDED_OTHERWISE)
+
+
+def is_end() -> Column:
+    """Whether a record ends its delivery."""
+    return F.col("state").isin(*SETTLED) & ~is_late_answer()
+
+
+def is_win() -> Column:
+    """Whether a record says that its delivery arrived."""
+    return (is_attempt() & (F.col("verdict") == "delivered")) | F.col("kind").isin("acknowledged", "delivered")
+
+
+def is_by_itself() -> Column:
+    """Whether no person asked for what a record tells: what one asked for may follow an end, and arrive a second time;
+    it is counted, but contradicts nothing.
+    """
+    return ~F.coalesce("manual", F.lit(False))
+
+
 def delivery_rows(records: DataFrame) -> DataFrame:
     """One row per delivery, as :data:`DELIVERY` describes it."""
     accepted, kind, state = F.col("accepted"), F.col("kind"), F.col("state")
-    asked = kind.isin("attempt", "poll")
-    late = asked & state.isin(*ENDED_OTHERWISE)
-    settles = state.isin(*SETTLED) & ~late
-    # What a person asked for may follow an end, and arrive a second time: it is counted, but contradicts nothing.
-    by_itself = ~F.coalesce("manual", F.lit(False))
-    wins = (asked & (F.col("verdict") == "delivered")) | kind.isin("acknowledged", "delivered")
+    asked, late, settles, wins, by_itself = is_attempt(), is_late_answer(), is_end(), is_win(), is_by_itself()
     states = F.array(*map(F.lit, STATES))
     code = F.greatest(F.call_function("array_position", states, state), F.lit(1)) - 1
-    requested = (kind == "rescheduled") & F.coalesce("manual", F.lit(False))
+    requested = (kind == "rescheduled") & ~by_itself
     flags = F.shiftleft(requested.cast("long"), _ASKED_BIT) + F.coalesce("scheduled", F.lit(False)).cast("long")
     last = F.shiftleft("rank", 8) + F.shiftleft(code, 1) + flags
     due = F.shiftleft("rank", _DUE_BITS) + F.coalesce(F.unix_millis("due_at"), F.lit(0))
