@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement, moment
 from simulation.promises.push import Request
 
+RUN_S = 120
+"""A run lasts so long at most, from when its order came to the attempt."""
+
+DOUBLING = frozenset({"duplicates", "replay", "repeated", "lost", "late", "twice", "crash"})
+"""Faults after which one order may become two, which may wait as long as any."""
+
 NOTED_S = 60
 """A request is shown so long after its end at the latest."""
 
@@ -166,7 +172,22 @@ class ShownPushes:
         missing = [each for each in requests if each.ended + NOTED_S * SECOND <= shown.exchange.asked]
         detail = f"{len(missing)} of {len(requests) + len(attempts)}, {shown.forgotten} are said not to be known"
         kept = len(missing) <= shown.forgotten <= len(requests)
-        self._judgement.fact(kept, NOT_SHOWN, about, detail, self._because(shown))
+        self._judgement.fact(kept, NOT_SHOWN, about, detail, self._unnoted(shown, missing))
+
+    def _unnoted(self, shown: Shown, missing: Sequence[Request]) -> list[Fault]:
+        """What struck the runs of attempts that were not noted, before their orders came or before the write; or what
+        may have doubled an order, as an attempt that was made twice for one is noted once.
+        """
+        posted = shown.posted
+        struck = [
+            [
+                fault
+                for fault in self._faults.on(each.message_id, posted, each.ended + NOTED_S * SECOND)
+                if fault.kind in DOUBLING or fault.at >= each.at - RUN_S * SECOND
+            ]
+            for each in missing
+        ]
+        return struck[0][-1:] if struck and all(struck) else []
 
     def _because(self, shown: Shown) -> list[Fault]:
         """An attempt of a run that a fault struck may not have been noted, or one of an order that came twice."""

@@ -179,7 +179,7 @@ def test_nothing_is_changed_if_it_cannot_be_kept_and_what_was_changed_stays(trai
     api = a_queue(trail)
     change = {"queue": {"message_timeout": 90}}
     trail.fails.add("asked")
-    assert api.call(ROUTES["ironmq.change_queue"], change, names={"queue": "orders"}).status == 500
+    assert api.call(ROUTES["ironmq.change_queue"], change, names={"queue": "orders"}).status == 503
     shown = ask(api, "ironmq.show_queue", queue="orders").body["queue"]
     assert shown["message_timeout"] == 60
     # When only the end cannot be kept, then the answer is the change's own

@@ -107,7 +107,7 @@ class DynamoDBWebhooksSettings:
         )
         claims = _claims(pk, _uids(application), application.app_id, before.uid if before else None, application.uid)
         self._write(update, claims, named=application.uid is not None and (not before or before.uid != raised.uid))
-        return replace(raised, endpoints=0) if before is None else raised
+        return raised
 
     def delete_application(self, application: Application) -> bool:
         """See the port. The endpoints first: if this is interrupted, the application is there to be deleted again."""
