@@ -7,6 +7,7 @@ import json
 import pytest
 from tests.sinks.examples import message
 
+from pushhub.base.errors import THROTTLED
 from pushhub.sinks.model.attributes import (
     as_json,
     attributes_of,
@@ -17,7 +18,7 @@ from pushhub.sinks.model.attributes import (
     size_of,
     text_of,
 )
-from pushhub.sinks.model.kind import EXPIRED, THROTTLED, ServiceFault, Unfit
+from pushhub.sinks.model.kind import EXPIRED, ServiceFault, Unfit
 
 
 @pytest.mark.parametrize("text", ["", "\t\n\r ~", "\ud7ff\ue000\ufffd", "\U00010000\U0010ffff", "é"])
