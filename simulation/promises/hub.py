@@ -22,6 +22,8 @@ MADE_OF = "of"
 """What services have made names its origin in this field."""
 
 FOR_EVER_S = 10**9
+HANGS_S = 60
+"""A service that takes so long hangs (docs/flow-control.md)."""
 NOT_WANTED, NEVER_PUSHED, TWO_PUSHES = "sent and not wanted", "sent and never pushed", "an identifier twice"
 
 
@@ -79,6 +81,7 @@ class Hub:
         self._judgement = judgement
         self._faults = faults
         self._pushes = Pushes(judgement, faults, clocks_s=clocks_s, ends=ends)
+        self._hung: dict[str, list[tuple[int, int]]] = defaultdict(list)
 
     def judge(
         self, pushed: Sequence[Pushed], requests: Sequence[Request], by_hand: Mapping[str, Sequence[Exchange]]
@@ -91,6 +94,9 @@ class Hub:
             by_hand: What the person decided, by message.
         """
         known: dict[str, _Known] = defaultdict(_Known)
+        for each in sorted(requests, key=lambda each: each.at):
+            if each.ended - each.at >= HANGS_S * SECOND:
+                self._hung[each.receiver].append((each.at, each.ended))
         ids: set[str] = set()
         for each in pushed:
             if each.message_id:
@@ -138,6 +144,10 @@ class Hub:
         # and is asked late where nothing runs.
         owed = Owed(message_id, name, frozenset({name}), exchange, 0, FOR_EVER_S, [Terms(0, FOREVER, waits)])
         owed.by_hand = list(by_hand)
+        # A service that hangs is asked a few at a time: the others wait for their turn.
+        owed.held = next(
+            (max(at, exchange.asked) for at, ended in self._hung[name] if ended >= exchange.asked), FOREVER
+        )
         last = asked[-1].ended if asked else exchange.answered
         asked_by = self._faults.over(last + 60 * SECOND)
         off = [begins for begins, ends in service.off if begins <= asked_by and exchange.asked <= ends]

@@ -249,6 +249,19 @@ def test_a_service_is_asked_as_the_hub_protocol_says(requests: list[Request], ru
     assert rule in hub_rules(*requests) if rule else hub_rules(*requests) == []
 
 
+@pytest.mark.parametrize(("hangs_s", "rules"), [(180, []), (30, ["asked after its time"])])
+def test_what_is_for_a_service_that_hangs_waits_for_its_turn(hangs_s: int, rules: list[str]) -> None:
+    # Given another message that the service has been asked for when one is posted, for long or not
+    other = sent(-5, n=2)
+    hung = replace(other, message_id="2", ended=other.at + hangs_s * SECOND, status=0, said=b"")
+    # When it comes late, then that is no fault of the hub's while the service hangs
+    judgement = Judgement()
+    model = hub.Hub({"s": hub.Service(frozenset({"t"}), 30, 3_600, 1)}, judgement, Faults(), clocks_s=0, ends=10**11)
+    pushed = [hub.Pushed("t", {"n": 1}, exchange(0, 201), "1"), hub.Pushed("t", {"n": 2}, exchange(-6, 201), "2")]
+    model.judge(pushed, [hung, sent(200)], {})
+    assert [each.rule for each in judgement.violations] == rules
+
+
 def test_a_service_gets_what_it_wants_and_nothing_else() -> None:
     assert hub_rules(sent(1), service=hub.Service(frozenset({"u"}), 30, 3_600)) == ["sent and not wanted"]
     # What was made by a service is nobody's push
