@@ -94,9 +94,9 @@ class Hub:
             by_hand: What the person decided, by message.
         """
         known: dict[str, _Known] = defaultdict(_Known)
-        for each in sorted(requests, key=lambda each: each.at):
-            if each.ended - each.at >= HANGS_S * SECOND:
-                self._hung[each.receiver].append((each.at, each.ended))
+        for request in sorted(requests, key=lambda each: each.at):
+            if request.ended - request.at >= HANGS_S * SECOND:
+                self._hung[request.receiver].append((request.at, request.ended))
         ids: set[str] = set()
         for each in pushed:
             if each.message_id:
