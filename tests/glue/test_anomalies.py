@@ -143,6 +143,19 @@ def test_what_happens_to_most_of_a_project_at_once_is_one_finding_of_the_project
     assert rows["p", "erp"]["started_at"] >= TODAY + 11 * HOUR
 
 
+def test_what_mostly_lies_within_what_happens_to_a_project_is_told_with_it() -> None:
+    # Given seven subscribers of a project, of which five fail from nine to fifteen o'clock, and two later and longer
+    def failing(begin: int, end: int) -> Callable[[datetime], Hour]:
+        return lambda moment: {"failed": 60} if TODAY + begin * HOUR <= moment < TODAY + end * HOUR else {}
+
+    # (each is called by its function, so all seven are made before)
+    seven = [subscriber(each) for each in [*(failing(9, 15) for _ in range(5)), failing(12, 18), failing(14, 23)]]
+    # Then who failed by itself for most of its time is told by itself
+    rows = told(*seven)
+    assert [row["subscriber"] for row in rows] == ["5 of 7 subscribers", "erp"]
+    assert rows[1]["started_at"] >= TODAY + 13 * HOUR
+
+
 def test_a_burst_that_a_fifth_of_a_project_shows_is_the_projects() -> None:
     # Given thirty subscribers of which seven get three times as much from about two o'clock on, some an hour later
     def busy(begin: int, end: int) -> Callable[[datetime], Hour]:

@@ -39,6 +39,9 @@ ALIKE, MOST = 3, 0.2
 AT_ONCE: Final = timedelta(hours=2)
 """How far apart the same thing may begin for them."""
 
+MOSTLY = 0.75
+"""How much of what happens to one must lie within what happens to its project to be the same."""
+
 Whole = tuple[tuple[str, ...], Sequence[Sequence[int]], Sequence[Sequence[int]]]
 """A subscriber: the columns that name it, and the rows of :func:`.history.history_of`."""
 
@@ -106,11 +109,16 @@ def _by_project(found: Iterable[dict[str, Any]], sizes: Mapping[str, int]) -> li
         while len(crowd := _crowd(left)) >= many:
             whole = _of_project(crowd, sizes[project])
             merged.append(whole)
-            # What began at another time and lies within it is no news either.
-            since, until = whole["started_at"] - AT_ONCE, whole["ended_at"] + AT_ONCE
-            left = [row for row in left if row["started_at"] < since or row["ended_at"] > until]
+            # What began at another time and mostly lies within it is no news either, as a holiday in another zone.
+            left = [row for row in left if not _mostly_within(row, whole)]
         merged += left
     return merged
+
+
+def _mostly_within(row: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
+    since, until = whole["started_at"] - AT_ONCE, whole["ended_at"] + AT_ONCE
+    within = min(row["ended_at"], until) - max(row["started_at"], since)
+    return bool(within >= MOSTLY * (row["ended_at"] - row["started_at"]))
 
 
 def _crowd(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
