@@ -57,6 +57,8 @@ def _moved_away_and_back(talk: Talk) -> None:
     talk.sleep(A_QUARTER_S)
     with tempfile.TemporaryDirectory() as folder:
         _there_and_back(talk, project, folder)
+    # What counts of queues are read from may be a second old.
+    talk.sleep(3, exactly=True)
     talk.is_so("what it has", before, _shown(mine, store, app, notified, ids))
     talk.came("nothing was sent meanwhile", requests, (len(came), len(fails)))
     talk.typed("projects", "resume", project, shows=[{"suspended": None, "quota": "1000/s, 5000 at once"}])
