@@ -50,8 +50,8 @@ def simulated(talk: Talk, path: str, body: Mapping[str, Any], *, status: int = 2
 
 
 def arrived(talk: Talk, came: Sequence[Came], count: int) -> Came:
-    """Wait until so many have come; the last one."""
-    for wait in (5, 10, 300, 2_000, 7_500):
+    """Wait until so many have come, and not so long that the next try comes, too; the last one."""
+    for wait in (5, 10, *20 * (30,), *30 * (300,)):
         talk.sleep(wait)
         if len(came) >= count:
             break
