@@ -23,7 +23,7 @@ MADE_OF = "of"
 
 FOR_EVER_S = 10**9
 HANGS_S = 60
-"""A service that takes so long hangs (docs/flow-control.md)."""
+"""While a service takes so long, what else is for it waits for its turn (docs/flow-control.md, "The slow lane")."""
 NOT_WANTED, NEVER_PUSHED, TWO_PUSHES = "sent and not wanted", "sent and never pushed", "an identifier twice"
 
 

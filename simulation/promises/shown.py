@@ -178,11 +178,10 @@ class ShownPushes:
         """What struck the runs of attempts that were not noted, before their orders came or before the write; or what
         may have doubled an order, as an attempt that was made twice for one is noted once.
         """
-        posted = shown.posted
         struck = [
             [
                 fault
-                for fault in self._faults.on(each.message_id, posted, each.ended + NOTED_S * SECOND)
+                for fault in self._faults.on(each.message_id, shown.posted, each.ended + NOTED_S * SECOND)
                 if fault.kind in DOUBLING or fault.at >= each.at - RUN_S * SECOND
             ]
             for each in missing

@@ -18,8 +18,6 @@ ROUNDS = 5
 
 _FIRST_PAUSE_S = 0.05
 
-_PASSING = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
-
 
 class ConditionRefused(Exception):
     """A conditional write was refused.
@@ -70,11 +68,12 @@ def cancellation_reasons(unavailable: Unavailable) -> list[str]:
 
 def passing(unavailable: Unavailable) -> Unavailable | None:
     """A cancelled transaction that may be made a little later, as what it is; None if that will not help."""
-    reasons = _PASSING.intersection(cancellation_reasons(unavailable))
-    if not reasons:
-        return None
-    kind = Contended if reasons == {"TransactionConflict"} else Unavailable
-    return kind(unavailable.operation, max(reasons - {"TransactionConflict"}, default="TransactionConflict"))
+    reasons = cancellation_reasons(unavailable)
+    each_alone = (Unavailable(unavailable.operation, reason) for reason in reasons)
+    if throttled := next((each for each in each_alone if each.throttled), None):
+        return throttled
+    conflict = "TransactionConflict"
+    return Contended(unavailable.operation, conflict) if conflict in reasons else None
 
 
 def pause(clock: Clock, round_number: int) -> None:
