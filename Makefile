@@ -161,8 +161,8 @@ examples: environment ## new examples for every rule that holds for all values, 
 rights: environment ## which rights of the functions' roles no suite has used since build/rights was removed (docs/testing.md)
 	@$(PYTHON) -m simulation.rights
 
-sabotage: environments ## small changes of the code that a seed draws: which suite notices? make sabotage MOST=40 DRAW=1 OF=pushhub.hub SUITES=tests, or KNOWN=all (docs/simulation.md)
-	@$(PYTHON) -m simulation.strangers --most $(MOST) $(if $(DRAW),--seed $(DRAW)) $(if $(OF),--of "$(OF)") $(if $(SUITES),--suites $(SUITES)) $(if $(KNOWN),--known "$(KNOWN)")
+sabotage: environments ## small changes of the code that a seed draws: which suite notices? make sabotage MOST=40 DRAW=1 OF=pushhub.hub SUITES=tests, DIFFS=folder, or KNOWN=all (docs/simulation.md)
+	@$(PYTHON) -m simulation.strangers --most $(MOST) $(if $(DRAW),--seed $(DRAW)) $(if $(OF),--of "$(OF)") $(if $(SUITES),--suites $(SUITES)) $(if $(DIFFS),--diffs "$(DIFFS)") $(if $(KNOWN),--known "$(KNOWN)")
 
 lint: style lint-report ## style and types, those of the report, too
 

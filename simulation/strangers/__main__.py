@@ -3,7 +3,8 @@
 Each change is tried by the suites that are named, one after the other, until one notices it: the tests of its package
 that reach the changed statement, the quickest first; and the simulator, in a process of its own, in the worlds that fit
 the change: its protocol's own, and those whose runs reach the statement most often. What nobody reaches is counted and
-not tried. ``--known`` tries defects that people chose in the simulator, from the diffs in ``known/``.
+not tried. ``--diffs`` tries changes that somebody wrote, in the same way. ``--known`` looks for the defects in
+``known/``, each in the world where it shows.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulation.strangers.changes import places
-from simulation.strangers.diffs import Known, known
+from simulation.strangers.diffs import Known, known, read
 from simulation.strangers.forked import Forks, serve
 from simulation.strangers.installed import Marks, change, put_back, watch
 from simulation.strangers.notice import KEPT, digest_of, noticed_by, python
-from simulation.strangers.tables import LAYER, NOTICED, ROOT, Candidate, Outcome, function_at, source, tables
+from simulation.strangers.tables import LAYER, NOTICED, ROOT, Candidate, Change, Outcome, function_at, source, tables
+from simulation.strangers.written import written
 
 if TYPE_CHECKING:
     from simulation.strikes import Strike
@@ -99,6 +101,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--fitting", type=int, default=3, help="worlds that a change is tried in, those that fit best")
     parser.add_argument("--into", default="", help="a file that is added to; what it tells of is not tried again")
     parser.add_argument("--these", default="", help="names of changes, or a file in which an earlier run told of them")
+    parser.add_argument("--diffs", default="", help="a folder of changes as diffs, of which all are tried")
     parser.add_argument("--known", default="", help="names of known defects, or 'all', or so many that --seed draws")
     parser.add_argument("--no-calm", action="store_true", help="without the runs in which nothing goes wrong")
     parser.add_argument("--worlds", default="", help="only these, with commas between")
@@ -118,9 +121,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def _strangers(given: argparse.Namespace) -> int:
     began = time.monotonic()
-    drawn = candidates(given.of.split(","))
+    drawn: list[Change] = [*candidates(given.of.split(","))]
     random.Random(given.seed).shuffle(drawn)
-    if given.these:
+    if given.diffs:
+        drawn = [*written(Path(given.diffs).resolve())]
+        given.most = len(drawn)
+    elif given.these:
         file = Path(given.these)
         names = {*re.findall(r"[\w.]+#\d+", file.read_text() if file.exists() else given.these)}
         drawn = [each for each in candidates([""]) if each.name in names]
@@ -133,7 +139,7 @@ def _strangers(given: argparse.Namespace) -> int:
     with Forks() if given.processes == 1 and "simulator" in suites else nullcontext() as forks:
         simulator = _Simulator(given, forks)
 
-        def tried(each: Candidate) -> Outcome | None:
+        def tried(each: Change) -> Outcome | None:
             if each.name in kept.before:
                 return Outcome(each, *kept.before[each.name])
             if time.monotonic() - began > given.minutes * 60:
@@ -148,7 +154,7 @@ def _strangers(given: argparse.Namespace) -> int:
     return 0 if noticed * 100 >= given.least * len(effective) else 1
 
 
-def _by_suites(candidate: Candidate, suites: Sequence[str], simulator: _Simulator) -> Outcome:
+def _by_suites(candidate: Change, suites: Sequence[str], simulator: _Simulator) -> Outcome:
     """What becomes of a change: the first suite that notices it, or what is known of those that did not."""
     came = Outcome(candidate, "not reached", "")
     for suite in suites:
@@ -175,7 +181,7 @@ class _Simulator:
         self._lock = threading.Lock()
         self._learned: tuple[dict[str, list[Json]], dict[str, Reached]] | None = None
 
-    def tries(self, candidate: Candidate) -> Outcome:
+    def tries(self, candidate: Change) -> Outcome:
         """What became of a change."""
         with self._lock:
             plans, reached = self._learned = self._learned or self._learn()
@@ -242,13 +248,14 @@ def _strikes(world: str, struck: Sequence[Strike | None]) -> list[Json]:
     ]
 
 
-def _worlds(candidate: Candidate, reached: Mapping[str, Reached]) -> list[str]:
+def _worlds(candidate: Change, reached: Mapping[str, Reached]) -> list[str]:
     """The worlds that reach a change, its own first, then those that do so most often; what a module itself states is
     reached with the module.
     """
-    line = (candidate.module, candidate.line)
     hits = {
-        world: found.modules[candidate.module] if candidate.of_module else found.lines.get(line, 0)
+        world: found.modules[candidate.module]
+        if candidate.of_module
+        else sum(found.lines.get(line, 0) for line in candidate.lines)
         for world, found in reached.items()
     }
     return sorted(filter(hits.get, hits), key=lambda world: (world != candidate.package, -hits[world], world))
@@ -283,7 +290,7 @@ def _reached(plans: Mapping[str, list[Json]], processes: int) -> dict[str, Reach
 
 
 def _tried(
-    candidate: Candidate,
+    candidate: Change,
     plans: Mapping[str, list[Json]],
     reached: Mapping[str, Reached],
     fitting: int,
@@ -304,7 +311,7 @@ def _tried(
         if number < len(plans[world])
     ]
     struck = [
-        (world, each) for world in small for each in _strikes(world, windows.near(world, [candidate.place], STRUCK))
+        (world, each) for world in small for each in _strikes(world, windows.near(world, candidate.places, STRUCK))
     ]
     what = {
         "plans": [*(plans[world][number] for world, number in order), *(each for _, each in struck)],
@@ -312,10 +319,10 @@ def _tried(
             *(max(LONGEST_S, TIMES_LONGER * reached[world].seconds[number]) for world, number in order),
             *(LONGEST_S for _ in struck),
         ],
-        "module": candidate.module,
-        "number": candidate.number,
+        **candidate.what,
     }
-    if (run := forks.run(what) if forks and not candidate.of_module else None) is None:
+    in_a_fork = isinstance(candidate, Candidate) and not candidate.of_module
+    if (run := forks.run(what) if forks and in_a_fork else None) is None:
         alone = _process(what)
         run = alone.returncode, alone.stdout, alone.stderr
     code, said, failed = run
@@ -391,15 +398,25 @@ def _process(what: Mapping[str, object]) -> subprocess.CompletedProcess[str]:
     return python(["-m", "simulation.strangers", "--run", json.dumps(what)])
 
 
-def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "", limits: Sequence[float] = ()) -> int:
+def _run(
+    *,
+    plans: list[Json],
+    module: str = "",
+    number: int = 0,
+    diff: str = "",
+    known: str = "",
+    limits: Sequence[float] = (),
+) -> int:
     """In a process of its own, as JSON: the rules that the first run breaks that breaks any, its place in ``plans``,
     and of what runs did the digests; without a change what they reach.
     """
     marks = Marks()
     if module:
         change(module, number)
+    elif diff:
+        put_back(read(Path(diff))[1])
     elif known:
-        put_back(_named(known))
+        put_back(_named(known).modules)
     else:
         marks = watch()
     from simulation.run import Plan, simulate  # noqa: PLC0415 (after the change)

@@ -1,4 +1,5 @@
-"""Defects as small diffs, in ``known/``: what is wrong, where it shows, which rules it breaks, and the change.
+"""Defects as small diffs: what is wrong, and the change. Those in ``known/`` also say where it shows, and which rules
+it breaks.
 
 A hunk is found by its text, not by its line numbers, so that a diff lasts as long as the lines that it changes.
 """
@@ -59,9 +60,15 @@ def known() -> list[Known]:
     return [_read(path) for path in sorted(FOLDER.glob("*.diff"))]
 
 
-def _read(path: Path) -> Known:
+def read(path: Path) -> tuple[str, Mapping[str, tuple[Hunk, ...]]]:
+    """What a diff says in its first line, and by name of a module, what it replaces there."""
     head, _, diff = path.read_text(encoding="utf-8").partition("\n--- ")
-    summary, *fields = head.splitlines()
+    return head.partition("\n")[0], _modules("--- " + diff)
+
+
+def _read(path: Path) -> Known:
+    summary, modules = read(path)
+    _, *fields = path.read_text(encoding="utf-8").partition("\n--- ")[0].splitlines()
     given = dict(each.split(": ", 1) for each in fields if each)
     return Known(
         path.stem.replace("-", " "),
@@ -73,7 +80,7 @@ def _read(path: Path) -> Known:
         float(given.get("rate", "12")),
         given.get("calm") == "yes",
         tuple(given["only"].split(", ")) if "only" in given else None,
-        _modules("--- " + diff),
+        modules,
     )
 
 

@@ -15,7 +15,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from simulation.strangers.changes import places
-from simulation.strangers.diffs import Known, changed
+from simulation.strangers.diffs import Hunk, changed
 from simulation.strangers.tables import LAYER, ROOT
 
 OURS = ("pushhub.", "cli.")
@@ -127,16 +127,19 @@ def _codes(code: CodeType) -> dict[tuple[str, int], CodeType]:
     return found
 
 
-def put_back(defect: Known) -> None:
-    """Import the hub with a known defect from now on.
+def put_back(modules: Mapping[str, tuple[Hunk, ...]]) -> None:
+    """Import the hub with a defect from now on.
+
+    Args:
+        modules: By name, what is replaced in them.
 
     Raises:
-        AssertionError: One of its modules was imported already, so nothing would change.
+        AssertionError: One of them was imported already, so nothing would change.
     """
-    assert not {*defect.modules} & {*sys.modules}
+    assert not {*modules} & {*sys.modules}
 
     def edits(name: str) -> Edit | None:
-        hunks = defect.modules.get(name)
+        hunks = modules.get(name)
         return (lambda text: ast.parse(changed(text, hunks))) if hunks is not None else None
 
     sys.meta_path.insert(0, _Finder(edits))

@@ -19,8 +19,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from simulation.strangers.installed import Marks, change, watch
-from simulation.strangers.tables import LAYER, ROOT, Candidate
+from simulation.strangers.diffs import read
+from simulation.strangers.installed import Marks, change, put_back, watch
+from simulation.strangers.tables import LAYER, ROOT, Change
 
 KEPT = ROOT / "build" / "strangers"
 LONGEST_S = 40
@@ -39,21 +40,22 @@ SUITES = {
 """Where the tests of a package are, if not in the folder of its name alone."""
 
 
-def noticed_by(candidate: Candidate) -> str | None:
+def noticed_by(candidate: Change) -> str | None:
     """The test that notices a change, of those of its package; empty if none does, nothing if none reaches it."""
     measured = _reaching(candidate.package)
     reaching: Reaching = measured["reached"]
     tests = [
         test
         for test, modules in reaching.items()
-        if candidate.line in modules.get(candidate.module, ()) or (candidate.of_module and candidate.module in modules)
+        if any(line in modules.get(module, ()) for module, line in candidate.lines)
+        or (candidate.of_module and candidate.module in modules)
     ]
     tests.sort(key=lambda test: measured["seconds"][test])
     if not tests:
         return None
     took = [*accumulate(measured["seconds"][test] for test in tests)]
     asked = tests[: max(1, bisect(took, LONGEST_S))]
-    run = python(["-m", "simulation.strangers.notice", candidate.module, str(candidate.number), *asked])
+    run = python(["-m", "simulation.strangers.notice", json.dumps(candidate.what), *asked])
     found = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
     return str([*found, "did not end"][0]) if run.returncode else ""
 
@@ -126,8 +128,11 @@ def main(arguments: Sequence[str]) -> int:
         pytest.main([*QUIETLY[1:], *arguments[2:]], [watching])
         Path(arguments[1]).write_text(json.dumps(watching.measured))
         return 0
-    module, number, *tests = arguments
-    change(module, int(number))
+    what, tests = json.loads(arguments[0]), arguments[1:]
+    if "diff" in what:
+        put_back(read(Path(what["diff"]))[1])
+    else:
+        change(**what)
     return int(pytest.main([*QUIETLY, *tests]))
 
 

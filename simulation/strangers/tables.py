@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
+from typing import Protocol
 
 from simulation.strangers.changes import places
 
@@ -25,9 +26,52 @@ LONGEST_LINE, AROUND = 300, 60
 COLUMNS = ("found", "tests", "lived", "no effect", "not reached")
 
 
+class Change(Protocol):
+    """A change of the code, of whatever kind."""
+
+    @property
+    def name(self) -> str:
+        """What it can be asked for by (``--these``)."""
+
+    @property
+    def module(self) -> str:
+        """The first module that it changes."""
+
+    @property
+    def package(self) -> str:
+        """The package of that module."""
+
+    @property
+    def operator(self) -> str:
+        """What is done there."""
+
+    @property
+    def line(self) -> int:
+        """Of the first statement that it changes."""
+
+    @property
+    def of_module(self) -> bool:
+        """Whether all that it changes is the modules' own."""
+
+    @property
+    def lines(self) -> frozenset[tuple[str, int]]:
+        """The statements that are changed, by module and line."""
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The functions that are changed (``module:function``); the module, where it is none's."""
+
+    @property
+    def what(self) -> dict[str, object]:
+        """How a process that makes it is asked for it."""
+
+    def sentence(self) -> str:
+        """What it changes."""
+
+
 @dataclass(frozen=True)
 class Candidate:
-    """A change that may be tried.
+    """A change that an operator makes.
 
     Attributes:
         module: Name of the module.
@@ -49,14 +93,24 @@ class Candidate:
         return f"{self.module}#{self.number}"
 
     @property
-    def place(self) -> str:
-        """The function that is changed (``module:function``); the module, if it is none's."""
-        return function_at(self.module, self.line)
-
-    @property
     def package(self) -> str:
         """The package of the layer, or ``cli``."""
-        return self.module.removeprefix("pushhub.").partition(".")[0]
+        return package_of(self.module)
+
+    @property
+    def lines(self) -> frozenset[tuple[str, int]]:
+        """The statement."""
+        return frozenset({(self.module, self.line)})
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The function around it."""
+        return frozenset({function_at(self.module, self.line)})
+
+    @property
+    def what(self) -> dict[str, object]:
+        """How a process that makes it is asked for it."""
+        return {"module": self.module, "number": self.number}
 
     def sentence(self) -> str:
         """The statement, and what the change makes of it."""
@@ -82,7 +136,7 @@ class Outcome:
         by: The rules that it broke, the error, the test, or the worlds that it lived in.
     """
 
-    candidate: Candidate
+    candidate: Change
     verdict: str
     by: str
 
@@ -102,6 +156,11 @@ def source(module: str) -> str:
     """The text of a module of the hub, or of the command line."""
     root = LAYER if module.startswith("pushhub.") else ROOT
     return (root / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
+
+
+def package_of(module: str) -> str:
+    """The package of a module of the layer; ``cli`` for the command line's."""
+    return module.removeprefix("pushhub.").partition(".")[0]
 
 
 def function_at(module: str, line: int) -> str:

@@ -17,6 +17,7 @@ from simulation.strangers.changes import places
 from simulation.strangers.forked import Forks
 from simulation.strangers.notice import SUITES, noticed_by
 from simulation.strangers.tables import share
+from simulation.strangers.written import written
 from tests.simulation.commands import python
 
 ROOT = Path(__file__).parents[2]
@@ -123,6 +124,37 @@ def test_a_run_notices_a_change_and_knows_what_it_reaches(calm: dict[str, Any], 
     reported = forks.run({"plans": PLANS, "module": change.module, "number": change.number})
     assert reported is not None
     assert json.loads(reported[1])["rules"] != [], reported
+
+
+WRITTEN = """\
+no order is void
+--- a/layers/pushhub/pushhub/engine/model/ledger.py
++++ b/layers/pushhub/pushhub/engine/model/ledger.py
+@@ -1,3 +1,3 @@
+-{before}
++{after}
+"""
+
+
+def test_a_change_that_somebody_wrote_is_tried_where_it_is_reached(calm: dict[str, Any], tmp_path: Path) -> None:
+    # Given a statement that a run reaches, changed by a diff
+    [before] = [
+        line
+        for line in (ROOT / "layers/pushhub/pushhub/engine/model/ledger.py").read_text().splitlines()
+        if line.strip().startswith("if received.is_void(")
+    ]
+    file = tmp_path / "never-void.diff"
+    file.write_text(WRITTEN.format(before=before, after=before.replace("if ", "if not ", 1)))
+    # When it is read
+    [change] = written(tmp_path)
+    # Then it is known which statement and function it changes
+    reached = {(module, line) for module, line, _ in calm["reached"]}
+    assert len(change.lines) == 1
+    assert change.lines <= reached
+    assert {each.partition(":")[0] for each in change.places} == {"pushhub.engine.model.ledger"}
+    assert (change.name, change.package, change.sentence()) == ("never-void", "engine", "no order is void")
+    # And it breaks promises
+    assert run(plans=PLANS, **change.what)["rules"] != []
 
 
 def test_a_change_of_a_long_statement_is_shown_with_what_is_around_it() -> None:
