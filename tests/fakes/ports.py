@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from tests.fakes.activity import FakeActivity, FakeReports
 from tests.fakes.alerts import FakeAlertLevels, FakeAlerts
+from tests.fakes.attempt_reads import FakeAttemptReads
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.catalogue import FakeCatalogue
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
 from tests.fakes.credentials import FakeVault
-from tests.fakes.deliveries_and_notes import FakeDeliveriesAndNotes
 from tests.fakes.descendants import FakeDescendants
 from tests.fakes.faults import Crash, FaultPlan, faulty
 from tests.fakes.hub import FakeHubLog, FakeHubSettings
@@ -269,9 +269,9 @@ class FakePorts:
         return self.end_notes_of.setdefault(protocol, FakeEndNotes())
 
     @property
-    def deliveries_and_notes(self) -> FakeDeliveriesAndNotes:
-        """Both; what strikes one of them strikes this."""
-        return FakeDeliveriesAndNotes(self.messages, self.config)
+    def attempt_reads(self) -> FakeAttemptReads:
+        """What strikes one of them strikes this."""
+        return FakeAttemptReads(self.messages, self.config)
 
     @property
     def endpoints(self) -> FakeWebhooksSettings:

@@ -32,7 +32,7 @@ from pushhub.engine.model.flow import SHORT_ATTEMPT_MS, Limits, Terms
 from pushhub.engine.model.following import Follow, Following
 from pushhub.engine.model.message import BodyRef, Message, Ordering
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
-from pushhub.engine.model.received import Received
+from pushhub.engine.model.received import Loaded, Received
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.target import Outcome, PushOrder
@@ -189,7 +189,9 @@ class Bench:
             received_at=START,
             receive_count=receive_count,
         )
-        self.whole = self.deliver_.run(received, stored, lambda: remaining_ms, terms, may_ask)
+        self.whole = self.deliver_.run(
+            Loaded(received, stored, None, self.clock.now()), lambda: remaining_ms, terms, may_ask
+        )
         return Following(self.whole.follow, self.whole.due_at)
 
     def stored(self, message: Message, subscriber_id: str = "a") -> Delivery:

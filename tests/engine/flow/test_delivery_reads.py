@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.contract.samples import PROJECT
 from tests.fakes import FakeClock, FaultPlan, faulty
+from tests.fakes.attempt_reads import FakeAttemptReads
 from tests.fakes.config_store import FakeConfigStore
-from tests.fakes.deliveries_and_notes import FakeDeliveriesAndNotes
 from tests.fakes.message_store import FakeMessageStore
 from tests.fakes.schedule import FakeSchedule
 
@@ -28,8 +28,8 @@ class Bench:
         messages = faulty(FakeMessageStore(FakeSchedule(self.clock)), "messages", self.plan)
         config = faulty(self.config, "config", self.plan)
         self.changes = Changes(config, self.clock)
-        both = FakeDeliveriesAndNotes(messages, config)
-        self.reads = DeliveryReads(messages=messages, both=both, changes=self.changes)
+        together = FakeAttemptReads(messages, config)
+        self.reads = DeliveryReads(messages=messages, together=together, changes=self.changes)
 
     def read(self, *ages_ms: int) -> list[str]:
         """The calls for deliveries of messages of so many milliseconds."""

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.contract.samples import message
 from tests.fakes import Crash, FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
+from tests.fakes.attempt_reads import FakeAttemptReads
 from tests.fakes.config_store import FakeConfigStore
-from tests.fakes.deliveries_and_notes import FakeDeliveriesAndNotes
 from tests.fakes.ports import InlineExecutor
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
@@ -36,9 +36,9 @@ from pushhub.engine.model.concurrency import SLOW_MS
 from pushhub.engine.model.delivery import Delivery, opening
 from pushhub.engine.model.flow import SHORT_ATTEMPT_MS, FlowKey, Limits, Terms
 from pushhub.engine.model.following import UNSURE_WAIT_MS, Follow, Following
-from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.received import Received
+from pushhub.engine.model.received import Loaded, Received
 from pushhub.engine.model.run import REFILL_AFTER_MS
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.projects.copies import Changes
@@ -114,8 +114,8 @@ class Bench:
     def _reads(self) -> DeliveryReads:
         messages: Any = faulty(self, "messages", self.plan)
         config = FakeConfigStore()
-        both = FakeDeliveriesAndNotes(messages, config)
-        return DeliveryReads(messages=messages, both=both, changes=Changes(config, FakeClock()))
+        together = FakeAttemptReads(messages, config)
+        return DeliveryReads(messages=messages, together=together, changes=Changes(config, FakeClock()))
 
     def deliveries(self, keys: Sequence[DeliveryKey], *, consistent: bool = True) -> dict[DeliveryKey, Delivery]:
         """As the store of deliveries; a read that is not consistent shows :attr:`before`, if there is one."""
@@ -123,18 +123,22 @@ class Bench:
         stored = self.stored if consistent or self.before is None else self.before
         return {key: stored[key] for key in keys if key in stored}
 
+    def messages(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
+        """As the store of messages: all are there."""
+        return {each: a_message(each.message_id) for each in keys}
+
     def run(
         self,
-        received: Received,
-        stored: Delivery | None,
+        loaded: Loaded,
         remaining_ms: Callable[[], int],
         terms: Terms | None,
         may_ask: MayAsk | None,
     ) -> Following:
         """As what carries a delivery on."""
         del terms, may_ask
+        received = loaded.received
         assert remaining_ms() == min(self.remaining_ms, self.longest_ms)
-        self.looked_at.append((received, stored))
+        self.looked_at.append((received, loaded.stored))
         self.clock.advance(ms=self._takes.get(received.order.key.message_id, 0))
         outcome = self.outcomes.get(received.order.key.message_id, Following(Follow.NOTHING))
         if isinstance(outcome, Exception):

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 from tests.contract.samples import message
 
+from pushhub.engine.model.actions import States
 from pushhub.engine.model.delivery import Delivery, opening
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.ledger import Ledger
 from pushhub.engine.model.received import Received
 from pushhub.engine.model.work import WorkOrder
@@ -21,13 +23,13 @@ def an_order(sqs_id: str = "sqs", *, receives: int = 1, **changes: object) -> Re
     return Received(order=order, sqs_id=sqs_id, receipt_handle=f"h-{sqs_id}", received_at=0, receive_count=receives)
 
 
-def stored(version: int = 3) -> dict[object, Delivery]:
+def stored(version: int = 3) -> dict[DeliveryKey, Delivery]:
     return {ORDER.key: replace(opening(MESSAGE, "s"), version=version)}
 
 
 def admitted(ledger: Ledger, *batch: Received, version: int | None = None) -> list[Received]:
     """Take a batch in hand; returns what has to wait."""
-    return ledger.admit(batch, stored(version) if version else {}, set())  # type: ignore[arg-type]
+    return ledger.admit(batch, States(stored(version) if version else {}, {}, {}, 0), set())
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_another_automatic_order_is_kept_beside_the_first_and_of_several_the_one
 def test_another_order_waits_while_the_one_in_hand_is_only_in_a_backlog() -> None:
     ledger, other = Ledger([]), an_order("b")
     admitted(ledger, an_order("a"))
-    assert ledger.admit([other], {}, {ORDER.key}) == [other]
+    assert ledger.admit([other], States({}, {}, {}, 0), {ORDER.key}) == [other]
 
 
 def test_a_message_that_the_run_received_is_over_once_all_its_orders_are_done() -> None:

@@ -47,7 +47,7 @@ from pushhub.engine.model.following import UNSURE_WAIT_MS, Follow, Following, Wa
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.lease import Lease
 from pushhub.engine.model.leases import KnownLeases
-from pushhub.engine.model.received import Loaded, Received
+from pushhub.engine.model.received import GOOD_MS, Loaded, Received
 from pushhub.engine.model.run import (
     ASIDE_MS,
     MANUAL_ASIDE_MS,
@@ -130,7 +130,7 @@ class Played:
             choose=lambda parts: parts[0],
         )
         self.answers: dict[type[Action[Any]], Callable[[Any], Any]] = {
-            Read: lambda _: States({}, {}),
+            Read: lambda _: States({}, {}, {}, NOW),
             Glance: lambda _: {},
             ReadSlowList: lambda _: listed or {},
             Await: self._await,
@@ -326,14 +326,68 @@ def test_nothing_is_attempted_of_what_cannot_be_read() -> None:
     assert [each.until for each in played.of(Keep)[0].waits] == [NOW + UNSURE_WAIT_MS] * 2
     # And one whose item is damaged, which touches no other
     played, error = Played(an_order("1"), an_order("2", to="t")), Unreadable()
-    played.answers[Read] = lambda each: States({}, {each.keys[0]: error})
+    played.answers[Read] = lambda each: States({}, {each.keys[0]: error}, {}, NOW)
     assert played.play().attempted == ["2"]
     assert played.of(TellFault) == [TellFault(an_order("1"), error)]
     assert played.of(Keep) == [Keep([Wait(an_order("1"), NOW + UNSURE_WAIT_MS)])]
     late = replace(an_order("1"), receive_count=30)
     played = Played(late)
-    played.answers[Read] = lambda each: States({}, {each.keys[0]: error})
+    played.answers[Read] = lambda each: States({}, {each.keys[0]: error}, {}, NOW)
     assert played.play().of(Keep) == [Keep([Wait(late, NOW + MAX_DELAY_MS)])]
+
+
+def test_messages_that_orders_do_not_carry_are_read_with_their_deliveries() -> None:
+    # Given orders with their messages and without, two of these for one message
+    bare = [an_order("2", message=None), an_order("2", to="t", message=None), an_order("3", message=None)]
+    played = Played(an_order("1"), *bare).play()
+    # Then one read is for all of them
+    (read,) = played.of(Read)
+    assert [each.message_id for each in read.keys] == ["1", "2", "2", "3"]
+    assert (read.messages, read.orders) == ([bare[0].order.key.message, bare[2].order.key.message], 4)
+
+
+def test_an_attempt_begins_with_the_message_that_was_read_for_it() -> None:
+    bare = an_order("1", message=None)
+    stored, found = message(), opening(message(), "s")
+    played = Played(bare)
+    key = bare.order.key
+    played.answers[Read] = lambda _: States({key: found}, {}, {key.message: stored}, NOW - 5)
+    (begun,) = played.play().of(Begin)
+    assert begun.loaded == Loaded(bare, found, stored, NOW - 5)
+
+
+@pytest.mark.parametrize("waits", ["slow", "rate"])
+def test_no_message_is_read_early_that_will_wait_for_long(waits: str) -> None:
+    # Given a slow subscriber, or one with a rate, beside another one
+    played = Played(an_order("1", message=None), an_order("2", to="t", message=None), lane=Lane.SLOW)
+    if waits == "slow":
+        slow(played)
+    else:
+        played.leases.learn(("p", "u", "s"), TERMS, NOW)
+    played.play()
+    (read,) = played.of(Read)
+    assert [each.message_id for each in read.keys] == ["1", "2"]
+    assert [each.message_id for each in read.messages] == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "leased", "carried", "good"),
+    [
+        (GOOD_MS - 1, True, True, True),
+        (GOOD_MS, True, True, False),
+        (GOOD_MS, False, True, True),
+        (GOOD_MS - 1, False, False, True),
+        (GOOD_MS, False, False, False),
+        (-1, False, False, False),
+        (-1, True, True, False),
+    ],
+)
+def test_a_message_is_good_for_half_a_second_and_as_it_came_for_an_order_that_waits_for_no_lease(
+    age_ms: int, leased: bool, carried: bool, good: bool
+) -> None:
+    received = an_order() if carried else an_order(message=None)
+    loaded = Loaded(received, None, None if carried else message(), NOW)
+    assert (loaded.message(NOW + age_ms, leased=leased) is not None) is good
 
 
 @pytest.mark.parametrize(
@@ -353,7 +407,7 @@ def test_the_streams_order_for_what_ingest_had_attempted_costs_half_a_read(
     state = DeliveryState.RETRYING if begun else DeliveryState.PENDING
     now = {second.order.key: replace(opening(message(), "s"), state=state)}
     played = Played(second)
-    played.answers |= {Glance: lambda _: now if shown else {}, Read: lambda _: States(now, {})}
+    played.answers |= {Glance: lambda _: now if shown else {}, Read: lambda _: States(now, {}, {}, NOW)}
     # Then the stream's order is void if the attempt was recorded, whatever that read shows
     assert bool(played.play().attempted) is attempted
     assert [type(each) for each in played.of(Glance, Read)] == reads

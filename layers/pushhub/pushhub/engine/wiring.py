@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pushhub.engine.attempts.deliver import Deliver
     from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.ends import EndNote, EndNotes
-    from pushhub.engine.flow.ports import DeliveriesAndNotes, QueueLevel
+    from pushhub.engine.flow.ports import AttemptReads, QueueLevel
     from pushhub.engine.flow.push import Push
     from pushhub.engine.flow.queue_levels import LookAtQueues
     from pushhub.engine.flow.slow_lane import SlowLane
@@ -262,10 +262,10 @@ class AwsEnginePorts:
         )
 
     @cached_property
-    def deliveries_and_notes(self) -> DeliveriesAndNotes:
-        from pushhub.engine.store.dynamodb_deliveries_and_notes import DynamoDBDeliveriesAndNotes
+    def attempt_reads(self) -> AttemptReads:
+        from pushhub.engine.store.dynamodb_attempt_reads import DynamoDBAttemptReads
 
-        return DynamoDBDeliveriesAndNotes(*self.table(MESSAGES_TABLE), self.settings[CONFIG_TABLE])
+        return DynamoDBAttemptReads(*self.table(MESSAGES_TABLE), self.settings[CONFIG_TABLE])
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -620,7 +620,7 @@ class Engine:
 
         ports = self.ports
         return Push(
-            reads=DeliveryReads(messages=ports.messages, both=ports.deliveries_and_notes, changes=self.changes),
+            reads=DeliveryReads(messages=ports.messages, together=ports.attempt_reads, changes=self.changes),
             deliver=self._deliver(),
             queues=NextQueues(
                 retry=retries or ports.retry_queue,

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.flow import Terms
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
-    from pushhub.engine.model.received import Received
+    from pushhub.engine.model.received import Loaded, Received
     from pushhub.engine.model.trace import Span
     from pushhub.engine.ports import AttemptQueues, BodyStore, StoredMessages
     from pushhub.engine.security.credentials import Credentials
@@ -102,8 +102,7 @@ class Deliver(Component):
 
     def run(
         self,
-        received: Received,
-        stored: Delivery | None,
+        loaded: Loaded,
         remaining_ms: Callable[[], int],
         terms: Terms | None = None,
         may_ask: MayAsk | None = None,
@@ -111,8 +110,7 @@ class Deliver(Component):
         """Work on one delivery.
 
         Args:
-            received: The order.
-            stored: The delivery as stored; None before its first attempt.
+            loaded: The order, with its delivery as stored.
             remaining_ms: Milliseconds that an attempt may take here; none begins that could take longer.
             terms: The terms of the lease that the order has; None when it has not waited for one.
             may_ask: Whether the lease lets a request be made at a time, epoch milliseconds.
@@ -120,21 +118,19 @@ class Deliver(Component):
         Raises:
             Unavailable: One of our own calls failed; try again soon, the stored state decides.
         """
-        following = self._run(received, stored, remaining_ms, terms, may_ask)
+        following = self._run(loaded, remaining_ms, terms, may_ask)
+        received, stored = loaded.received, loaded.stored
         if received.order.manual and stored is not None and stored.settled and following.follow is Follow.ERROR:
             # It had ended before a person asked for another try; the watchers were told then.
             return replace(following, follow=Follow.NOTHING)
         return following
 
     def _run(
-        self,
-        received: Received,
-        stored: Delivery | None,
-        remaining_ms: Callable[[], int],
-        terms: Terms | None,
-        may_ask: MayAsk | None,
+        self, loaded: Loaded, remaining_ms: Callable[[], int], terms: Terms | None, may_ask: MayAsk | None
     ) -> Following:
-        message = received.order.message or self.messages.message(received.order.key.message)
+        received, stored = loaded.received, loaded.stored
+        message = loaded.message(self.clock.now(), leased=terms is not None)
+        message = message or self.messages.message(received.order.key.message)
         if message is None:
             return self._without_message(stored)
         delivery = stored or opening(message, received.order.key.subscriber_id)

@@ -1,4 +1,5 @@
-"""How runs read deliveries: together with the notes of changes, without which no attempt on a new message begins.
+"""How runs read deliveries: together with the messages that their orders do not carry, and with the notes of changes,
+without which no attempt on a new message begins.
 
 The notes have to be read after the message was accepted (:mod:`pushhub.engine.projects.copies`), so of a message that
 comes alone both are always read. One call in place of two, one after the other, saves what AWS takes to answer, and a
@@ -15,9 +16,10 @@ from pushhub.engine.component import Component
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pushhub.engine.flow.ports import DeliveriesAndNotes
+    from pushhub.engine.flow.ports import AttemptReads
     from pushhub.engine.model.delivery import Delivery
-    from pushhub.engine.model.keys import DeliveryKey
+    from pushhub.engine.model.keys import DeliveryKey, MessageKey
+    from pushhub.engine.model.received import ReadTogether
     from pushhub.engine.ports import Deliveries
     from pushhub.engine.projects.copies import Changes
 
@@ -26,15 +28,17 @@ class DeliveryReads(Component):
     """Reads deliveries for runs."""
 
     messages: Deliveries
-    both: DeliveriesAndNotes
+    together: AttemptReads
     changes: Changes  # Take notes that are read here.
 
-    def read(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
-        """Many stored deliveries at once, read consistently; untried ones are missing."""
+    def read(self, keys: Sequence[DeliveryKey], messages: Sequence[MessageKey] = ()) -> ReadTogether:
+        """Many stored deliveries and some messages at once, read consistently; untried ones, and messages that are
+        gone, are missing.
+        """
         newest = max(time_of_message_id(each.message_id) for each in keys)
         if self.changes.suffice(newest):
-            return self.messages.deliveries(keys)
-        return self.changes.read_beside(lambda: self.both.deliveries_and_notes(keys))
+            return self.together.read(keys, messages)
+        return self.changes.read_beside(lambda: self.together.read_with_notes(keys, messages))
 
     def glance(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
         """The same at half the price, as they were seconds ago."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
-    from pushhub.engine.model.keys import DeliveryKey
+    from pushhub.engine.model.keys import DeliveryKey, MessageKey
+    from pushhub.engine.model.received import ReadTogether
     from pushhub.engine.model.work import WorkOrder
 
 
@@ -27,15 +27,18 @@ class QueueLevel:
     in_flight: int
 
 
-class DeliveriesAndNotes(Protocol):
-    """What is read before attempts."""
+class AttemptReads(Protocol):
+    """What is read before attempts, consistently, and in one call for a hundred items."""
 
-    def deliveries_and_notes(
-        self, keys: Sequence[DeliveryKey]
-    ) -> tuple[dict[DeliveryKey, Delivery], Mapping[int, int]]:
-        """Stored deliveries (:meth:`pushhub.engine.ports.Deliveries.deliveries`), read consistently, and the notes of
-        changes (:meth:`pushhub.engine.projects.ports.ChangeNoteStore.noted_changes`), in one call.
+    def read(self, deliveries: Sequence[DeliveryKey], messages: Sequence[MessageKey]) -> ReadTogether:
+        """Stored deliveries (:meth:`pushhub.engine.ports.Deliveries.deliveries`) and messages
+        (:meth:`pushhub.engine.ports.Messages.messages`); what is not there is missing.
         """
+
+    def read_with_notes(
+        self, deliveries: Sequence[DeliveryKey], messages: Sequence[MessageKey]
+    ) -> tuple[ReadTogether, Mapping[int, int]]:
+        """The same, and the notes of changes (:meth:`pushhub.engine.projects.ports.ChangeNoteStore.noted_changes`)."""
 
 
 class Backlogs(Protocol):

@@ -169,7 +169,7 @@ class Hands:
             Keep: lambda todo: forwarding.keep(todo.waits, source),
             Send: lambda todo: forwarding.send(self._queue(todo.to), [(todo.order, todo.delay_s)]),
             ToSlowLane: lambda todo: forwarding.send_packed(self._queue(To.SLOW_LANE), todo.orders),
-            Read: lambda todo: self._read(todo.keys),
+            Read: self._read,
             Glance: self._glance,
             ReadSlowList: lambda todo: self._slow_list(orders=todo.orders),
             ListSlow: lambda todo: self._slow_list(new=todo.addressees),
@@ -209,11 +209,11 @@ class Hands:
 
     def _attempt(self, todo: Begin) -> Following:
         """Work on one delivery in its own thread; an internal error must not affect its neighbours."""
-        received, stored = todo.loaded
+        received = todo.loaded.received
         terms = todo.lease.terms if todo.lease else None
         may_ask = todo.lease.pace.asks if todo.lease else None
         try:
-            return self._push.deliver.run(received, stored, self._may_take_ms, terms, may_ask)
+            return self._push.deliver.run(todo.loaded, self._may_take_ms, terms, may_ask)
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
             now = self._push.clock.now()
             if not isinstance(error, Unavailable) or isinstance(error, Unreadable):
@@ -270,19 +270,23 @@ class Hands:
 
     # -- deliveries, and slow subscribers
 
-    def _read(self, keys: Sequence[DeliveryKey]) -> States:
-        """Read deliveries; one by one if the items of some cannot be read."""
+    def _read(self, todo: Read) -> States:
+        """Read deliveries and messages; if the items of some cannot be read, deliveries one by one, and messages when
+        they are needed.
+        """
+        read_at = self._push.clock.now()
         try:
-            return States(self._push.reads.read(keys), {})
+            found, messages = self._push.reads.read(todo.keys, todo.messages)
+            return States(found, {}, messages, read_at)
         except Unreadable:
-            found: dict[DeliveryKey, Delivery] = {}
+            found = {}
             damaged: dict[DeliveryKey, Unreadable] = {}
-            for key in keys:
+            for key in todo.keys:
                 try:
-                    found |= self._push.reads.read([key])
+                    found |= self._push.reads.read([key])[0]
                 except Unreadable as error:
                     damaged[key] = error
-            return States(found, damaged)
+            return States(found, damaged, {}, read_at)
 
     def _glance(self, todo: Glance) -> Mapping[DeliveryKey, Delivery]:
         with suppress(Unavailable):

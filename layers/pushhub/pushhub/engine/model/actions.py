@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, dataclass_transform
 
+from pushhub.engine.model.received import Loaded
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Generator, Mapping, Sequence
 
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.flow import Terms
     from pushhub.engine.model.following import Ended, Following, Wait
-    from pushhub.engine.model.keys import Addressee, DeliveryKey
+    from pushhub.engine.model.keys import Addressee, DeliveryKey, MessageKey
     from pushhub.engine.model.lease import Lease
-    from pushhub.engine.model.received import Loaded, Received
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.received import Received
     from pushhub.engine.model.work import WorkOrder
 
 _T = TypeVar("_T")
@@ -102,15 +105,24 @@ class Granted(NamedTuple):
 
 
 class States(NamedTuple):
-    """Deliveries were read.
+    """Deliveries were read, and messages with them.
 
     Attributes:
         found: Those that are stored.
         damaged: Those whose items cannot be read.
+        messages: The messages that are there.
+        read_at: When, epoch milliseconds.
     """
 
     found: Mapping[DeliveryKey, Delivery]
     damaged: Mapping[DeliveryKey, Unreadable]
+    messages: Mapping[MessageKey, Message]
+    read_at: int
+
+    def loaded(self, received: Received) -> Loaded:
+        """An order with what was read for it."""
+        key = received.order.key
+        return Loaded(received, self.found.get(key), self.messages.get(key.message), self.read_at)
 
 
 # -- attempts, and time
@@ -205,9 +217,14 @@ class ToSlowLane(Action[bool]):
 
 
 class Read(Action["States | None"]):
-    """Read deliveries."""
+    """Read deliveries, and messages that their orders do not carry.
+
+    Attributes:
+        orders: How many orders it is for.
+    """
 
     keys: Sequence[DeliveryKey]
+    messages: Sequence[MessageKey]
     orders: int
     failure = "states_unreadable"
 

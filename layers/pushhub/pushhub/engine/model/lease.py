@@ -244,7 +244,7 @@ class Lease:
 
     def withdraw(self) -> list[Received]:
         """What waits for an attempt, waits here no longer. Returns those that are not in the backlog as well."""
-        waiting = [received for received, _ in self.waiting]
+        waiting = [each.received for each in self.waiting]
         self.waiting.clear()
         self.fetched.clear()
         return waiting

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pushhub.engine.model.received import Loaded, Received
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.actions import States
     from pushhub.engine.model.keys import DeliveryKey
+    from pushhub.engine.model.received import Loaded, Received
 
 
 class Ledger:
@@ -54,7 +53,7 @@ class Ledger:
     def admit(
         self,
         batch: Sequence[Received],
-        stored: Mapping[DeliveryKey, Delivery],
+        states: States,
         in_backlog: Collection[DeliveryKey],
     ) -> list[Received]:
         """Take a batch in hand: one order for each delivery, and at most one duplicate beside it.
@@ -63,7 +62,7 @@ class Ledger:
         person may have asked for it after the attempt in hand began, and then it is one more.
 
         Args:
-            stored: The deliveries of the batch that were read.
+            states: What was read for the batch.
             in_backlog: Deliveries in hand whose orders come from a backlog. Whoever had the lease before and does not
                 know yet that it has lost it may take them away there, so another order of theirs may be all there is.
 
@@ -76,7 +75,7 @@ class Ledger:
         for received in sorted(batch, key=lambda each: each.order.manual):
             order = received.order
             if order.key in new:
-                if received.is_void(stored.get(order.key)):
+                if received.is_void(states.found.get(order.key)):
                     continue
                 first = firsts.setdefault(order.key, received)
                 if order.manual and not first.order.manual:
@@ -89,7 +88,7 @@ class Ledger:
                 self._keep_duplicate(received)
         self._open.update(each.sqs_id for each in firsts.values())
         self.hold(firsts.values())
-        self.waiting += [Loaded(received, stored.get(key)) for key, received in firsts.items()]
+        self.waiting += map(states.loaded, firsts.values())
         return behind
 
     def hold(self, orders: Iterable[Received]) -> None:

@@ -9,7 +9,14 @@ from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS
 
 if TYPE_CHECKING:
     from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.keys import DeliveryKey, MessageKey
+    from pushhub.engine.model.message import Message
     from pushhub.engine.model.work import WorkOrder
+
+GOOD_MS = 500
+"""How long a message that was read may be sent, milliseconds, as its owner may delete it meanwhile. What was deleted is
+not sent a second later; so half a second is left until the request is made.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +80,35 @@ class Received:
         return version is not None and self.receive_count == 1 and stored is not None and stored.version != version
 
 
+class ReadTogether(NamedTuple):
+    """Deliveries and messages that were read in one call; what is not there is missing."""
+
+    deliveries: dict[DeliveryKey, Delivery]
+    messages: dict[MessageKey, Message]
+
+
 class Loaded(NamedTuple):
-    """An order with its delivery as it is stored; None if nothing is stored of it, or that was not read."""
+    """An order with what was read for it.
+
+    Attributes:
+        stored: Its delivery; None if nothing is stored of it, or that was not read.
+        read: Its message, if the order does not carry it and it was read, too.
+        read_at: When, epoch milliseconds.
+    """
 
     received: Received
     stored: Delivery | None
+    read: Message | None = None
+    read_at: int = 0
+
+    def message(self, now: int, *, leased: bool) -> Message | None:
+        """Its message; None if it has to be read, as nobody has done so, or too long ago.
+
+        Args:
+            leased: Whether it has a lease, and so may have waited in memory for many seconds, with its message.
+        """
+        good = 0 <= now - self.read_at < GOOD_MS
+        carried = self.received.order.message
+        if carried is not None and (good or not leased):
+            return carried
+        return self.read if good else None

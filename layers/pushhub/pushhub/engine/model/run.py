@@ -50,6 +50,7 @@ from pushhub.engine.model.actions import (
     SettleAside,
     SettleDuplicates,
     Sleep,
+    States,
     Take,
     TellFault,
     To,
@@ -61,15 +62,14 @@ from pushhub.engine.model.flow import SHORT_ATTEMPT_MS, Limits, Terms
 from pushhub.engine.model.following import Ended, Follow, Following, Wait, doubled, unsure
 from pushhub.engine.model.lease import HORIZON_MS, Lease, Release
 from pushhub.engine.model.ledger import Ledger
-from pushhub.engine.model.received import Loaded, Received
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pushhub.engine.model.concurrency import ConcurrencyLimits
-    from pushhub.engine.model.delivery import Delivery
-    from pushhub.engine.model.keys import Addressee, DeliveryKey
+    from pushhub.engine.model.keys import Addressee, DeliveryKey, MessageKey
     from pushhub.engine.model.leases import KnownLeases
+    from pushhub.engine.model.received import Loaded, Received
     from pushhub.engine.model.work import WorkOrder
 
 _T = TypeVar("_T")
@@ -264,13 +264,13 @@ class Run:
         now = self.now
         unread = {each.order.key for each in batch if not each.is_fresh(now)}
         keys = [key for key in self.ledger.unknown(batch) if key in unread]
-        stored: Mapping[DeliveryKey, Delivery] = {}
+        states = States({}, {}, {}, now)
         if keys:
-            states = yield from Read(keys, len(batch))
-            if states is None:
+            read = yield from Read(keys, self._messages_for(batch), len(batch))
+            if read is None:
                 yield from self._keep_unsure(batch)
                 return
-            stored = states.found
+            states = read
             if states.damaged:
                 # Each waits for somebody to mend it, and touches no other.
                 aside = [each for each in batch if each.order.key in states.damaged]
@@ -278,17 +278,28 @@ class Run:
                     yield from TellFault(each, states.damaged[each.order.key])
                 yield from self._keep([unsure(each, self.now, MAX_DELAY_MS) for each in aside])
                 batch = [each for each in batch if each.order.key not in states.damaged]
-        behind = self.ledger.admit(batch, stored, self._in_backlog())
+        behind = self.ledger.admit(batch, states, self._in_backlog())
         if behind:
             now = self.now
             yield from self._keep(
                 [Wait(each, now + (MANUAL_ASIDE_MS if each.order.manual else ASIDE_MS)) for each in behind]
             )
 
+    def _messages_for(self, orders: Sequence[Received]) -> list[MessageKey]:
+        """The messages that orders do not carry, and that are worth reading with their deliveries: not under a rate or
+        at a slow subscriber, where most attempts begin so much later that they have to read them again.
+        """
+        bare = [each.order for each in orders if each.order.message is None]
+        return [*dict.fromkeys(each.key.message for each in bare if self._begins_soon(each.addressee))]
+
+    def _begins_soon(self, addressee: Addressee) -> bool:
+        terms = self._leases.terms(addressee)
+        return not (terms and terms.limits.rate_per_s) and not self._is_slow(addressee, self.now)
+
     def _in_backlog(self) -> set[DeliveryKey]:
         """Deliveries whose orders the run only has from a backlog."""
         waiting = [*self.ledger.waiting, *(each for lease in self._leases.here for each in lease.waiting)]
-        return {received.order.key for received, _ in waiting if received.place}
+        return {each.received.order.key for each in waiting if each.received.place}
 
     def _without_slow(self, batch: Sequence[Received]) -> Steps[Sequence[Received]]:
         """Orders other than those that would hold up others, which move to the slow lane."""
@@ -378,7 +389,7 @@ class Run:
             loaded: The order, with its delivery.
             several: Whether several projects share the threads.
         """
-        received, stored = loaded
+        received, stored = loaded.received, loaded.stored
         addressee = received.order.addressee
         polled = stored is not None and stored.update_url is not None
         if self._in_a_hurry and not polled and self._holds_up(received.order, self.now):
@@ -429,7 +440,7 @@ class Run:
 
     def _put_aside(self, loaded: Loaded) -> Steps[None]:
         """An order waits like a retry, without an attempt."""
-        received, stored = loaded
+        received, stored = loaded.received, loaded.stored
         due_at = self.now + doubled(ASIDE_MS, received, MOST_ASIDE_MS)
         follow = Follow.LATER if stored is None or stored.update_url is None else Follow.POLL
         self.ended.append(Ended(received, Following(follow, due_at)))
@@ -581,14 +592,14 @@ class Run:
         chosen = lease.choose(self.ledger.in_hand, {each.place for each in self.orders})
         if not chosen:
             return
-        states = yield from Read([each.order.key for each in chosen], len(chosen))
+        states = yield from Read([each.order.key for each in chosen], self._messages_for(chosen), len(chosen))
         if states is None:
             for each in chosen:
                 yield from Settle(lease, each, True)
             return
         self.ledger.hold(chosen)
         for each in chosen:
-            lease.add(Loaded(each, states.found.get(each.order.key)))
+            lease.add(states.loaded(each))
 
     def _give_back(self, lease: Lease, release: Release) -> Steps[None]:
         """Give a lease back; what waits for it goes to the backlog."""

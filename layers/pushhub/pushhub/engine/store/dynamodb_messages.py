@@ -19,6 +19,7 @@ from pushhub.cloud.table import Item, Table, WritesRefused, number, text
 from pushhub.cloud.unreadable import decodes, readable
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message, Ordering
+from pushhub.engine.model.received import ReadTogether
 from pushhub.engine.ports import Once
 from pushhub.engine.store._delivery_items import (
     GIVEN_UP,
@@ -84,6 +85,20 @@ def decode_message(image: Item) -> Message:
 @decodes
 def _decode_either(item: Item) -> Message | Delivery:
     return decode_message(item) if item["kind"]["S"] == _MESSAGE else decode_delivery(item)
+
+
+def deliveries_and_messages(items: Iterable[Item]) -> ReadTogether:
+    """What items of deliveries and messages say; messages that were deleted are left out."""
+    read = ReadTogether({}, {})
+    for item in items:
+        if _DELETED in item:
+            continue
+        found = _decode_either(item)
+        if isinstance(found, Message):
+            read.messages[found.key] = found
+        else:
+            read.deliveries[found.key] = found
+    return read
 
 
 class DynamoDBMessageStore:
