@@ -21,7 +21,16 @@ from simulation.promises.hub import Hub, Pushed, is_taken
 from simulation.promises.hub import Service as MadeService
 from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.shown import End, Shown, ShownPushes
-from simulation.promises.talks import bounds, command_line, edges, store_effects, store_settings, whose
+from simulation.promises.talks import (
+    bounds,
+    command_line,
+    edges,
+    store_effects,
+    store_meanwhile,
+    store_settings,
+    store_values,
+    whose,
+)
 from simulation.promises.talks import hub as talks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
@@ -234,6 +243,8 @@ class HubWorld(PushWorld):
         talks.through(one)
         store_settings.through(one)
         store_effects.through(one)
+        store_values.through(one)
+        store_meanwhile.through(one)
         command_line.stores(one)
         whose.stores(one, two)
         edges.stores(one)

@@ -14,7 +14,9 @@ from simulation.promises.talks import (
     ironmq_lists,
     ironmq_settings,
     store_effects,
+    store_meanwhile,
     store_settings,
+    store_values,
     topics,
 )
 from simulation.promises.talks.command_line import archive_commands, recovery_commands, sender_commands
@@ -31,6 +33,8 @@ SPOKEN: dict[ModuleType, tuple[str, Shown]] = {
     ironmq_effects: IRONMQ,
     store_settings: STORES,
     store_effects: STORES,
+    store_values: STORES,
+    store_meanwhile: STORES,
     topics: TOPICS,
     archive_commands: IRONMQ,
     recovery_commands: IRONMQ,
@@ -66,6 +70,8 @@ def test_there_are_parts() -> None:
         ironmq_effects: 9,
         store_settings: 4,
         store_effects: 6,
+        store_values: 8,
+        store_meanwhile: 10,
         topics: 9,
         archive_commands: 3,
         recovery_commands: 1,

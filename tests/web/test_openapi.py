@@ -85,6 +85,12 @@ def test_a_route_that_asks_for_no_credentials_refuses_none() -> None:
     assert [name for name in public if "401" in OPERATIONS[name]["responses"]] == []
 
 
+def test_routes_that_take_a_message_for_a_loop_say_so() -> None:
+    refusing = {name for name, operation in OPERATIONS.items() if "508" in operation["responses"]}
+    posting = {"create_message", "create_stream_events", "take_in"}
+    assert refusing == {"hub.push_message"} | {f"webhooks.{each}" for each in posting}
+
+
 def test_an_object_says_whether_it_may_hold_anything() -> None:
     """Generators take an object without fields for an empty one: a payload could not be posted."""
 

@@ -25,21 +25,24 @@ def through(talk: Talk) -> None:
     talk.through(_as_written, _answered, _noticed, _patterns, _identified, _listed)
 
 
-def _done(came: Came, **more: Any) -> tuple[int, bytes]:
+def done(came: Came, **more: Any) -> tuple[int, bytes]:
+    """The answer of a service that has completed a message, and says more."""
     return 200, json.dumps({"message_id": json.loads(came.body)["message_id"], **more}).encode()
 
 
-def _map(talk: Talk, name: str, kinds: Sequence[str], **more: Any) -> str:
+def mapped(talk: Talk, name: str, kinds: Sequence[str], **more: Any) -> str:
+    """A mapping with a service at a host of its name; its path."""
     fields = {"name": name, "url": f"https://{name}.example/in", "token": "t", "messages": list(kinds), **more}
     return f"/mappings/{talk.ask('POST', '/mappings', {'mapping': fields}, status=201)['id']}"
 
 
-def _push(talk: Talk, kind: str, payload: Mapping[str, Any], **more: Any) -> str:
+def pushed(talk: Talk, kind: str, payload: Mapping[str, Any], **more: Any) -> str:
+    """A message is posted; its id."""
     body = {"message": kind, "payload": payload, **more}
     return str(talk.ask("POST", "/messages", body, status=201, shows=body)["message_id"])
 
 
-def _copies(talk: Talk, message_id: str) -> list[dict[str, Any]]:
+def copies(talk: Talk, message_id: str) -> list[dict[str, Any]]:
     """What was made of a message, with all details."""
     children = talk.ask("GET", f"/messages/{message_id}")["children"]
     return [talk.ask("GET", f"/messages/{each['id']}") for each in children]
@@ -47,8 +50,8 @@ def _copies(talk: Talk, message_id: str) -> list[dict[str, Any]]:
 
 def _as_written(talk: Talk) -> None:
     """Payloads are sent as they were written; further fields are kept and passed on."""
-    came = talk.listen("written.example", _done)
-    mapping = _map(talk, "written", ["written:one"])
+    came = talk.listen("written.example", done)
+    mapping = mapped(talk, "written", ["written:one"])
     talk.sleep(61)
     written = '{"total": 19.90, "big": 12345678901234567890, "e": 1e3, "none": null, "text": "\\u00e9"}'
     body = f'{{"message": "written:one", "origin": "store", "further": [1], "payload": {written}}}'.encode()
@@ -57,7 +60,7 @@ def _as_written(talk: Talk) -> None:
     talk.came("as it was written", True, written.encode() in came[0].body)
     shown = {"origin": "store", "extra": {"further": [1]}, "payload": json.loads(written), "source": "incoming"}
     talk.ask("GET", f"/messages/{message_id}", shows={**shown, "parent_id": None, "attempts": 0, "mapping": None})
-    [copy] = _copies(talk, message_id)
+    [copy] = copies(talk, message_id)
     shown = {
         "source": "accepted",
         "parent_id": message_id,
@@ -84,56 +87,56 @@ def _as_written(talk: Talk) -> None:
 
 def _answered(talk: Talk) -> None:
     """What each answer means: whether it is asked again, and what comes of it."""
-    failed, done = "failed", "completed"
+    failed, completed = "failed", "completed"
 
     def zipped(came: Came) -> tuple[int, bytes, Mapping[str, str]]:
-        return 200, gzip.compress(_done(came)[1]), {"content-encoding": "gzip"}
+        return 200, gzip.compress(done(came)[1]), {"content-encoding": "gzip"}
 
     said: dict[str, tuple[Say, str]] = {
-        "plain": (_done, done),
-        "other-type": (lambda each: (*_done(each), {"content-type": "text/plain"}), done),
-        "zipped": (zipped, done),
-        "encoded": (lambda each: (*_done(each), {"content-encoding": "br"}), failed),
+        "plain": (done, completed),
+        "other-type": (lambda each: (*done(each), {"content-type": "text/plain"}), completed),
+        "zipped": (zipped, completed),
+        "encoded": (lambda each: (*done(each), {"content-encoding": "br"}), failed),
         "empty": (lambda _: (200, b""), failed),
         "number": (lambda _: (200, b"7"), failed),
-        "created": (lambda each: (201, _done(each)[1]), failed),
+        "created": (lambda each: (201, done(each)[1]), failed),
         "other-id": (lambda _: (200, b'{"message_id": "x"}'), failed),
         "no-id": (lambda _: (200, b"{}"), failed),
-        "no-delay": (lambda each: _done(each, update_url="/later"), failed),
-        "bad-delay": (lambda each: _done(each, delay=-1), failed),
-        "text-delay": (lambda each: _done(each, delay="soon"), failed),
-        "bad-child": (lambda each: _done(each, messages=[{"message": "answered:child"}]), failed),
-        "bad-children": (lambda each: _done(each, messages={}), failed),
-        "bad-parameter": (lambda each: _done(each, parameters=[{"value": 1}]), failed),
-        "bad-scheme": (lambda each: _done(each, delay=1, update_url="ftp://a.example/"), failed),
-        "bad-notice": (lambda each: _done(each, notifications=[7, {"level": "info", "subject": "kept"}]), done),
+        "no-delay": (lambda each: done(each, update_url="/later"), failed),
+        "bad-delay": (lambda each: done(each, delay=-1), failed),
+        "text-delay": (lambda each: done(each, delay="soon"), failed),
+        "bad-child": (lambda each: done(each, messages=[{"message": "answered:child"}]), failed),
+        "bad-children": (lambda each: done(each, messages={}), failed),
+        "bad-parameter": (lambda each: done(each, parameters=[{"value": 1}]), failed),
+        "bad-scheme": (lambda each: done(each, delay=1, update_url="ftp://a.example/"), failed),
+        "bad-notice": (lambda each: done(each, notifications=[7, {"level": "info", "subject": "kept"}]), completed),
     }
     came: dict[str, Sequence[Came]] = {}
     for name, (say, _) in said.items():
         came[name] = talk.listen(f"answered-{name}.example", say)
     options = {"retry_base": 3_000, "retry_cap": 3_000}
-    mappings = [_map(talk, f"answered-{name}", [f"answered:{name}"], options=options) for name in said]
-    child = talk.listen("answered-child.example", _done)
+    mappings = [mapped(talk, f"answered-{name}", [f"answered:{name}"], options=options) for name in said]
+    child = talk.listen("answered-child.example", done)
     lenient = talk.listen("answered-lenient.example", lambda _: (200, b'{"message_id": "x"}'))
     later: list[str] = []
 
     def says_later(each: Came) -> tuple[int, bytes]:
         later.append(each.path)
         children = [{"message": "answered:child", "payload": {"of": len(later)}}]
-        return _done(each, delay=30, update_url="/later", messages=children) if len(later) < 2 else _done(each)
+        return done(each, delay=30, update_url="/later", messages=children) if len(later) < 2 else done(each)
 
     talk.listen("answered-async.example", says_later)
-    mappings.append(_map(talk, "answered-child", ["answered:child"]))
-    mappings.append(_map(talk, "answered-lenient", ["answered:lenient"], options={"lenient": True}))
-    mappings.append(_map(talk, "answered-async", ["answered:async"]))
+    mappings.append(mapped(talk, "answered-child", ["answered:child"]))
+    mappings.append(mapped(talk, "answered-lenient", ["answered:lenient"], options={"lenient": True}))
+    mappings.append(mapped(talk, "answered-async", ["answered:async"]))
     parked = talk.listen("answered-parked.example", lambda _: (500, b"<html>no</html>"))
-    mappings.append(_map(talk, "answered-parked", ["answered:parked"], options={"retries_allowed": False}))
+    mappings.append(mapped(talk, "answered-parked", ["answered:parked"], options={"retries_allowed": False}))
     talk.sleep(61)
     before = talk.ask("GET", "/queues")
-    ids = {name: _push(talk, f"answered:{name}", {"of": name}) for name in (*said, "lenient", "async", "parked")}
+    ids = {name: pushed(talk, f"answered:{name}", {"of": name}) for name in (*said, "lenient", "async", "parked")}
     talk.sleep(2 * MINUTE + talk.put_off_s)
     for name, (_, outcome) in said.items():
-        [copy] = _copies(talk, ids[name])
+        [copy] = copies(talk, ids[name])
         state = "failing" if outcome is failed else "completed"
         talk.is_so(
             name, {"state": state, "attempts": 1 if outcome is failed else 0, "can_attempt": outcome is failed}, copy
@@ -141,12 +144,12 @@ def _answered(talk: Talk) -> None:
         talk.is_so(f"why {name} failed", outcome is failed, bool(copy["last_error"]))
         talk.came(f"{name} is asked once", 1, len(came[name]))
     talk.came("one that is lenient", 1, len(lenient))
-    [copy] = _copies(talk, ids["lenient"])
+    [copy] = copies(talk, ids["lenient"])
     talk.is_so("accepts it", {"state": "completed"}, copy)
     talk.came("an answer that is to come later has no children", [], child)
-    [copy] = _copies(talk, ids["async"])
+    [copy] = copies(talk, ids["async"])
     talk.is_so("a poll", {"state": "completed", "last_answer": {"polled": lambda each: each.endswith("/later")}}, copy)
-    [copy] = _copies(talk, ids["parked"])
+    [copy] = copies(talk, ids["parked"])
     talk.is_so(
         "without retries", {"state": "parked", "attempts": 1, "can_attempt": True, "result": "<html>no</html>"}, copy
     )
@@ -159,7 +162,7 @@ def _answered(talk: Talk) -> None:
     talk.ask("PUT", f"/messages/{copy['id']}?archive=true", None)
     talk.ask("GET", f"/messages/{copy['id']}", shows={"state": "never_processed", "can_attempt": False})
     talk.ask("PUT", f"/messages/{copy['id']}?attempt_now=true", None, status=422)
-    [copy] = _copies(talk, ids["empty"])
+    [copy] = copies(talk, ids["empty"])
     talk.ask("PUT", f"/messages/{copy['id']}?attempt_now=true", None)
     talk.sleep(20)
     talk.came("it is asked again", 2, len(came["empty"]))
@@ -186,23 +189,23 @@ def _noticed(talk: Talk) -> None:
             {"level": "error", "subject": "same", "more": "m"},
             {"level": "odd", "subject": "other", "reference_type": "Order", "reference_token": "R2"},
         ]
-        return (500 if len(rounds) < 3 else 200), _done(each, notifications=notes)[1]
+        return (500 if len(rounds) < 3 else 200), done(each, notifications=notes)[1]
 
     talk.listen("noticed.example", says)
     heard = talk.listen(
-        "noticed-told.example", lambda each: _done(each, notifications=[{"level": "info", "subject": "again"}])
+        "noticed-told.example", lambda each: done(each, notifications=[{"level": "info", "subject": "again"}])
     )
     options = {"retry_base": 5, "retry_cap": 5}
-    mappings = [_map(talk, "noticed", ["noticed:one"], options=options)]
-    mappings.append(_map(talk, "noticed-told", ["notification:warn", "notification:error", "notification:info"]))
+    mappings = [mapped(talk, "noticed", ["noticed:one"], options=options)]
+    mappings.append(mapped(talk, "noticed-told", ["notification:warn", "notification:error", "notification:info"]))
     talk.sleep(61)
     began = talk.epoch_s()
-    message_id = _push(talk, "noticed:one", {"n": 1})
+    message_id = pushed(talk, "noticed:one", {"n": 1})
     talk.sleep(5 * MINUTE + talk.put_off_s)
     talk.came("tries", 3, len(rounds))
     sent = sorted(json.loads(each.body)["message"] for each in heard)
     talk.came("each is told of once", ["notification:error", "notification:info", "notification:warn"], sent)
-    [copy] = _copies(talk, message_id)
+    [copy] = copies(talk, message_id)
     shown = {"occurrences": 3, "message_id": copy["id"], "origin": "noticed"}
     warned = {"level": "warn", "subject": "same", "reference_type": "Order", "reference_token": "R1"}
     rows = talk.ask("GET", "/notifications.json")
@@ -244,7 +247,23 @@ def _iso(epoch_s: float) -> str:
 
 
 def _patterns(talk: Talk) -> None:
-    """Regular expressions, literal texts, values that are no texts; what is no value matches only two."""
+    """Regular expressions, literal texts, values that are no texts; what is no value matches only two. What RE2 lacks,
+    or takes too many instructions, is refused.
+    """
+    lacks = "(?=a) (?!a) (?<=a) (?<!a) (a)\\1 (?>a) a++ (?(1)a) (?#a) (?R) (?|a) a\\Z \\Ga \\u20ac (?x)a"
+    fields = {"name": "patterns", "url": "https://patterns.example/in", "token": "t", "messages": ["patterns:none"]}
+    for patterns, status in (
+        *(([each], 422) for each in lacks.split(" ")),
+        (["(?imsU)a"], 201),
+        (3 * ["a{1000}"], 201),
+        (5 * ["a{1000}"], 422),
+        (3 * [r"\pL"], 201),
+        (4 * [r"\pL"], 422),
+    ):
+        matches = [{"path": "payload.a", "operator": "match", "value": each} for each in patterns]
+        answer = talk.ask("POST", "/mappings", {"mapping": {**fields, "filters": matches}}, status=status)
+        if status == 201:
+            talk.ask("DELETE", f"/mappings/{answer['id']}")
     cases: tuple[tuple[str, str, str, list[int]], ...] = (
         ("payload.a", "match", r"^R\d+$", [1]),
         ("payload.a", "match", r"r(?i)1", []),
@@ -262,20 +281,29 @@ def _patterns(talk: Talk) -> None:
         ("payload.c", "eq", "true", [1]),
         ("message", "begin", "patterns:", [1, 2, 3]),
         ("message", "end", "two", []),
+        # RE2, with ASCII classes, in the first 10,000 characters
+        ("payload.d", "match", r"^\d$", [1]),
+        ("payload.d", "match", r"^\w$", [1]),
+        ("payload.d", "match", r"^\pN$", [1, 2]),
+        ("payload.d", "match", r"^\x{20ac}$", [3]),
+        ("payload.e", "match", "^x$", [1]),
+        ("payload.e", "match", "(?m)^x$", [1, 2]),
+        ("payload.e", "match", "(?s)^x.$", [2]),
+        ("payload.long", "match", "b", [1]),
     )
     heard: list[Sequence[Came]] = []
     mappings: list[str] = []
     for number, (path, operator, value, _) in enumerate(cases):
-        heard.append(talk.listen(f"patterns-{number}.example", _done))
+        heard.append(talk.listen(f"patterns-{number}.example", done))
         filters = [{"path": path, "operator": operator, "value": value}]
-        mappings.append(_map(talk, f"patterns-{number}", ["patterns:one"], filters=filters))
+        mappings.append(mapped(talk, f"patterns-{number}", ["patterns:one"], filters=filters))
     talk.sleep(61)
     for payload in (
-        {"n": 1, "a": "R1", "b": {"y": [1, 2], "x": 1}, "c": True},
-        {"n": 2, "a": "xR1 R22", "b": {"x": 9}, "c": "no"},
-        {"n": 3, "a": "", "c": None},
+        {"n": 1, "a": "R1", "b": {"y": [1, 2], "x": 1}, "c": True, "d": "7", "e": "x", "long": 9_999 * "a" + "b"},
+        {"n": 2, "a": "xR1 R22", "b": {"x": 9}, "c": "no", "d": "٧", "e": "x\n", "long": 10_000 * "a" + "b"},
+        {"n": 3, "a": "", "c": None, "d": "€", "e": "y"},
     ):
-        _push(talk, "patterns:one", payload)
+        pushed(talk, "patterns:one", payload)
     talk.sleep(30 + talk.put_off_s)
     for (path, operator, value, wanted), came in zip(cases, heard, strict=True):
         numbers = sorted(json.loads(each.body)["payload"]["n"] for each in came)
@@ -286,26 +314,26 @@ def _patterns(talk: Talk) -> None:
 
 def _identified(talk: Talk) -> None:
     """An identity is taken once, after the filters, and free again without its mapping; why one went nowhere."""
-    came = talk.listen("identified.example", _done)
+    came = talk.listen("identified.example", done)
     fields: dict[str, Any] = {
         "filters": [{"path": "payload.ready", "operator": "eq", "value": "yes"}],
         "identifiers": {"n": "payload.n", "m": "payload.m"},
     }
-    mapping = _map(talk, "identified", ["identified:one"], **fields)
+    mapping = mapped(talk, "identified", ["identified:one"], **fields)
     talk.sleep(61)
 
-    def pushed(**payload: Any) -> str:
-        message_id = _push(talk, "identified:one", payload)
+    def posted(**payload: Any) -> str:
+        message_id = pushed(talk, "identified:one", payload)
         talk.sleep(8)
         return message_id
 
-    filtered = pushed(n=1, m=1, ready="no", place=1)
-    first = pushed(n=1, m=1, ready="yes", place=2)
-    again = pushed(n=1, m=1, ready="yes", place=3)
-    pushed(n=1, m=2, ready="yes", place=4)
-    pushed(ready="yes", place=5)
-    pushed(ready="yes", place=6)
-    unwanted = _push(talk, "identified:nobody", {"place": 7})
+    filtered = posted(n=1, m=1, ready="no", place=1)
+    first = posted(n=1, m=1, ready="yes", place=2)
+    again = posted(n=1, m=1, ready="yes", place=3)
+    posted(n=1, m=2, ready="yes", place=4)
+    posted(ready="yes", place=5)
+    posted(ready="yes", place=6)
+    unwanted = pushed(talk, "identified:nobody", {"place": 7})
     talk.sleep(20)
 
     def places() -> list[int]:
@@ -319,26 +347,26 @@ def _identified(talk: Talk) -> None:
     rows = talk.ask("GET", "/queues/archived.json?source=incoming&state=never_processed&message=identified:one")
     talk.is_so("what went nowhere", [again, filtered], [each["message_id"] for each in rows])
     talk.ask("DELETE", mapping)
-    mapping = _map(talk, "identified", ["identified:one"], **fields)
+    mapping = mapped(talk, "identified", ["identified:one"], **fields)
     talk.sleep(61)
-    pushed(n=1, m=1, ready="yes", place=8)
+    posted(n=1, m=1, ready="yes", place=8)
     talk.came("a new mapping knows none", 8, places()[-1])
     talk.ask("DELETE", mapping)
 
 
 def _listed(talk: Talk) -> None:
     """Lists of messages, page by page and by each filter, in both forms."""
-    talk.listen("listed.example", _done)
+    talk.listen("listed.example", done)
     mappings = {
-        name: _map(talk, f"listed-{name}", kinds)
+        name: mapped(talk, f"listed-{name}", kinds)
         for name, kinds in (("one", ["listed:one"]), ("both", ["listed:one", "listed:two"]))
     }
     for name in mappings:
-        talk.listen(f"listed-{name}.example", _done)
+        talk.listen(f"listed-{name}.example", done)
     talk.sleep(61)
     ids, began = [], talk.epoch_s()
     for number in range(28):
-        ids.append(_push(talk, f"listed:{'two' if number % 4 == 3 else 'one'}", {"n": number}))
+        ids.append(pushed(talk, f"listed:{'two' if number % 4 == 3 else 'one'}", {"n": number}))
         talk.sleep(1.1)
     talk.sleep(30 + talk.put_off_s)
 
@@ -408,4 +436,4 @@ def _iso_ms(epoch_s: float) -> str:
     return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-__all__ = ["through"]
+__all__ = ["copies", "done", "mapped", "pushed", "through"]

@@ -260,6 +260,10 @@ def _integration(talk: Talk) -> None:
     # One value that is invalid: none is set
     talk.ask("POST", f"{path}/signup", {"parameters": {"word": "w", "level": "x"}, "enabled": ["first"]}, status=422)
     talk.is_so("nothing was enabled", False, mappings()["kept.first"]["enabled"])
+    as_form = talk.with_headers(content_type="application/x-www-form-urlencoded")
+    as_form.ask("POST", f"{path}/signup", b"parameters%5Blevel%5D=2&parameters%5Bword%5D=w")
+    values = {each["name"]: each["value"] for each in talk.ask("GET", "/parameters.json")}
+    talk.is_so("also by a form", {"kept.level": 2, "kept.word": HIDDEN}, values)
     talk.ask("POST", f"{path}/signup", {"parameters": {"level": "3", "word": "hush"}, "enabled": ["first"]})
     talk.is_so("enabled", True, mappings()["kept.first"]["enabled"])
     values = {each["name"]: each["value"] for each in talk.ask("GET", "/parameters.json")}

@@ -189,8 +189,8 @@ def _applications(mine: Talk, theirs: Talk) -> None:
 
 
 def stores(mine: Talk, theirs: Talk) -> None:
-    """Mappings, identities, parameters and messages."""
-    mine.through(lambda _: _mappings(mine, theirs))
+    """Mappings, identities, parameters and messages; types, counts, schedules, integrations."""
+    mine.through(lambda _: _mappings(mine, theirs), lambda _: _store_lists(mine, theirs))
 
 
 def _mappings(mine: Talk, theirs: Talk) -> None:
@@ -237,6 +237,56 @@ def _mappings(mine: Talk, theirs: Talk) -> None:
     for name, talk in (("mine", mine), ("theirs", theirs)):
         for each in mapping_ids[name]:
             talk.ask("DELETE", f"/mappings/{each}")
+
+
+def _store_lists(mine: Talk, theirs: Talk) -> None:
+    """What two stores have with equal names is listed and counted in each, and gone in one alone."""
+    talks = {"mine": mine, "theirs": theirs}
+    services = [{"name": "one", "path": "/one", "recommends": {"messages": ["whose:service"]}}]
+    described = json.dumps({"name": EQUAL, "services": services}).encode()
+    paths: dict[str, dict[str, str]] = {}
+    for name, talk in talks.items():
+        came = talk.listen(f"whose-{name}.example", lambda _: (200, described))
+        talk.ask("POST", "/messages", {"message": "whose:nobody", "payload": {"of": name}}, status=201)
+        fields: dict[str, dict[str, Any]] = {
+            "scheduler": {"key": "whose:tick", "count": 3, "interval": "weeks"},
+            "parameter": {"name": "whose.other", "value": name, "data_type": "string"},
+            "integration": {"name": EQUAL, "url": f"https://whose-{name}.example", "token": "t", "category": "custom"},
+        }
+        created = {kind: talk.ask("POST", f"/{kind}s", {kind: each}, status=201)["id"] for kind, each in fields.items()}
+        paths[name] = {kind: f"/{kind}s/{each}" for kind, each in created.items()}
+        talk.came("its description was asked for", 1, len(came))
+    mine.sleep(30 + mine.put_off_s)
+
+    def listed(talk: Talk) -> list[list[str]]:
+        own = ((each, talk.ask("GET", f"/{each}.json")) for each in ("schedulers", "integrations", "mappings"))
+        by = {"schedulers": "key", "integrations": "name", "mappings": "name"}
+        return [sorted(each[by[kind]] for each in rows) for kind, rows in own]
+
+    for talk in talks.values():
+        types = talk.ask("GET", "/available_messages.json")
+        talk.is_so("each type that it has had", [True, True], ["whose:made" in types, "whose:nobody" in types])
+        talk.is_so("each has its own", [["whose:tick"], [EQUAL], [f"{EQUAL}.one"]], listed(talk))
+        found = talk.ask("GET", "/queues/archived.json?source=incoming&message=whose:nobody")
+        talk.is_so("one message", 1, len(found))
+    counts = [talk.ask("GET", "/queues")["archived"] for talk in talks.values()]
+    mine.ask("POST", "/messages", {"message": "whose:nobody", "payload": {}}, status=201)
+    mine.sleep(20 + mine.put_off_s)
+    now = [talk.ask("GET", "/queues")["archived"] for talk in talks.values()]
+    mine.is_so("one more in one", [counts[0] + 1, counts[1]], now)
+    for path in paths["theirs"].values():
+        mine.ask("GET", path, status=404)
+        mine.ask("DELETE", path, status=404)
+    # A store of somebody else is refused like a wrong token, as is one that does not exist
+    for project in (theirs.project, f"{mine.project}0"):
+        mine.at(f"/api/stores/{project}").ask("GET", "/mappings", status=401)
+    for path in paths["mine"].values():
+        mine.ask("DELETE", path)
+    mine.is_so("none left", [[], [], []], listed(mine))
+    theirs.is_so("all of theirs", [["whose:tick"], [EQUAL], [f"{EQUAL}.one"]], listed(theirs))
+    theirs.ask("GET", paths["theirs"]["parameter"], shows={"value": "theirs"})
+    for path in paths["theirs"].values():
+        theirs.ask("DELETE", path)
 
 
 def topics(mine: Talk, theirs: Talk, connect: Connect) -> None:

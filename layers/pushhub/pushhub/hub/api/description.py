@@ -8,6 +8,7 @@ from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS
 from pushhub.hub.api.call import MAX_PAGE
 from pushhub.hub.model.filters import FilterOperator, MatchRule
 from pushhub.hub.model.log import HubState, Location
+from pushhub.hub.model.message import MAX_CHAIN
 from pushhub.hub.model.notice import Level
 from pushhub.hub.model.parameters import DataType
 from pushhub.hub.wire.mapping import LONGEST_WAIT_S, MAX_FILTERS, MAX_IDENTIFIERS, MAX_MESSAGES
@@ -488,7 +489,7 @@ DESCRIPTION = ApiDescription(
                 required=["id", "message_id"],
             ),
             answered={"message": "order:new", "payload": {"order": {"number": "R1"}}, "id": _ID, "message_id": _ID},
-            refusals=OVER_QUOTA,
+            refusals={**OVER_QUOTA, 508: f"{MAX_CHAIN} messages led to it; taken for a loop"},
         ),
         "hub.show_message": Described(answer=ref("HubMessage"), answered=_MESSAGE),
         "hub.handle_message": Described(
