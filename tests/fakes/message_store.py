@@ -189,10 +189,6 @@ class FakeMessageStore:
             taken, self._stream = self._stream, []
             return taken
 
-    def forget_deliveries(self) -> None:
-        """Remove all deliveries, as their time to live would, but no messages."""
-        self._deliveries.clear()
-
     def all_messages(self) -> list[Message]:
         """Every message stored, for assertions."""
         return list(self._messages.values())
