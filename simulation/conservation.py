@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from simulation.promises.judgement import Violation
@@ -74,6 +75,7 @@ def _wrongs(lives: list[dict[str, Any]], added: int | None) -> Iterable[tuple[st
     counts = sorted({each["reservations"] for each in lives if each["kind"] == "reserved" and "reservations" in each})
     if counts and counts != list(range(counts[0], counts[-1] + 1)):
         yield "record missing", f"reservations {counts}"
+    yield from _times(lives)
     # A manual try may follow an end, and deliver a second time.
     ends = [each for each in lives if each["state"] in ENDS and not each.get("manual")]
     # An acknowledgement, its owner or its time may end it before the answer of its attempt: both records say so then.
@@ -82,6 +84,31 @@ def _wrongs(lives: list[dict[str, Any]], added: int | None) -> Iterable[tuple[st
     settled = [each for each in ends if not (each["kind"] in {"attempt", "poll"} and each["state"] in late)]
     if len(different) > 1 or len(settled) > 1:
         yield "ended twice", ", ".join(f"{each['kind']} {each['state']} {each['at']}" for each in ends)
+
+
+def _times(lives: list[dict[str, Any]]) -> Iterable[tuple[str, str]]:
+    """An attempt lasts from its beginning to its end, and begins after the wait that it tells of."""
+    asked = {each["attempt"]: each for each in lives if each["kind"] in {"attempt", "poll"} and "started_at" in each}
+    for number, each in asked.items():
+        began, ended = _ms(each["started_at"]), _ms(each["finished_at"])
+        before = asked.get(number - 1)
+        waited_from = before["finished_at"] if before else each["accepted_at"] if number == 1 else None
+        expected: dict[str, object] = {"duration_ms": ended - began, "at": each["finished_at"]}
+        if waited_from is not None:
+            expected["wait_before_ms"] = max(0, began - _ms(waited_from))
+        if "due_at" in each and "wait_after_ms" in each:
+            expected["wait_after_ms"] = max(0, _ms(each["due_at"]) - ended)
+        told = {name: each.get(name) for name in expected}
+        if told != expected:
+            yield "an attempt is recorded with other times", f"{told}, and it was {expected}"
+        # An answer of a service's that cannot be read has both.
+        unread = each["dialect"] == "hub" and each["status_code"] == 200
+        if (each["status_code"] == 0) != bool(each["error_class"]) and not unread:
+            yield "an answer and an error", f"{each['status_code']} {each['error_class']}"
+
+
+def _ms(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 __all__ = ["ENDS", "judged"]

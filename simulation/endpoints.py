@@ -82,7 +82,7 @@ class Asked:
         wait_s: What ``Retry-After`` asked for, seconds; 0 for nothing.
         answered_at: When the hub had the whole answer, microseconds; None if it never had.
         ended_at: When the connection ended, microseconds; None while it is open.
-        said: The body of the answer, if it is well and says something.
+        said: The body of the answer.
         path: The path that it was sent to.
         query: Its query.
     """
@@ -154,6 +154,7 @@ class Endpoint:
             return seen, Reply(error_class="connect", takes=self._random.randrange(1_000, 2_000_000))
         reply = self._reply(mood, seen)
         seen.status = 0 if reply.error_class else reply.status
+        seen.said = reply.body
         wait = reply.headers.get("retry-after", "0")
         # A date is for talks, which compare with what they said.
         seen.wait_s = int(wait) if wait.isdigit() else 0
@@ -188,7 +189,6 @@ class Endpoint:
             quick = round(min(random.expovariate(1 / (8 * SECOND)), 200 * SECOND))
         if self.answers is not None:
             said = self.answers(seen, random)
-            seen.said = said.body
             return Reply(said.status, max(quick, said.takes), said.error_class, said.body, said.headers, said.reason)
         return Reply(status=random.choice((200, 200, 200, 201, 204)), takes=quick)
 

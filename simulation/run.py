@@ -19,6 +19,8 @@ from simulation.conservation import judged
 from simulation.deployed import deployed
 from simulation.lost import Lost
 from simulation.promises.judgement import Violation
+from simulation.receivers import Receiver
+from simulation.recorded import compared
 from simulation.scheduler import SECOND
 from simulation.strikes import Chosen, Strike
 from simulation.template import stack, template
@@ -164,6 +166,9 @@ class Scene:
     def broken(self) -> list[Violation]:
         """Every promise that was not kept."""
         violations = [*self.world.check(), *self.world.talked.violations, *_conservation(self.truth)]
+        # Receivers on AWS get bytes of its protocols around what is sent.
+        plain = (each for each in self.account.endpoints.known.values() if not isinstance(each, Receiver))
+        violations += compared(self.truth.records(), (request for each in plain for request in each.log))
         violations += self.world.held_up()
         return [*violations, *_queues(self.account), *self.lost.violations(), *_numbers()]
 

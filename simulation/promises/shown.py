@@ -26,6 +26,7 @@ LISTED_TWICE, NOT_LISTED = "a message is listed twice", "a message is not listed
 NEVER_POSTED, OTHER_CONTENT = "a message is listed that was never posted", "a message is shown otherwise"
 OUT_OF_ORDER, OTHER_TIME = "messages are listed out of order", "a message is listed with another time"
 OTHER_SETTINGS = "settings are shown that nobody made"
+OTHER_TOTAL = "another total is shown than was posted"
 NOBODY_ASKED = "an attempt is shown as asked for by a person"
 
 

@@ -22,7 +22,7 @@ from simulation.endpoints import Asked, Endpoint, Mood, life
 from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, PushQueues, is_taken
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Post, Violation
-from simulation.promises.shown import Shown, ShownPushes, judge_settings
+from simulation.promises.shown import OTHER_TOTAL, Shown, ShownPushes, judge_settings
 from simulation.promises.talks import (
     bounds,
     changes,
@@ -241,6 +241,11 @@ class IronMqWorld(PushWorld):
         whole = {name: each for name, each in queue.settings.items() if name != "push"}
         judge_settings(self.judgement, queue.name, whole, shown)
         judge_settings(self.judgement, queue.name, push, shown["push"])
+        if not self._account.weather.storms:
+            # A run that is repeated counts again what it had counted: the total is a statistic.
+            posted = sum(each.queue == queue.name for each in self.posted)
+            detail = f"{shown['total_messages']}, and {posted} were posted"
+            self.judgement.fact(shown["total_messages"] == posted, OTHER_TOTAL, queue.name, detail)
 
     def _acts_on(
         self,

@@ -1,10 +1,19 @@
-"""The simulator's own reading of delivery records: a manual try may follow an end."""
+"""The simulator's own reading of delivery records: a manual try may follow an end, times agree with each other, and
+what is told of an attempt is what the endpoint saw.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from simulation.account import START_MS
 from simulation.conservation import judged
+from simulation.endpoints import Asked
+from simulation.promises.judgement import SECOND
+from simulation.recorded import compared
+
+from pushhub.base.times import iso_time
 
 UID, DELIVERY = "u", "1.s"
 
@@ -47,3 +56,73 @@ def test_what_is_owed_since_later_begins_with_its_record_of_acceptance() -> None
     assert judged([accepted(manual=True, version=1), tried])[1] == []
     # Then a version is missing if that acceptance is not recorded as the first one
     assert [each.rule for each in judged([accepted(), tried])[1]] == ["record missing"]
+
+
+ACCEPTED_MS = START_MS + 5_000
+
+
+def attempt(number: int, began_ms: int, **more: Any) -> dict[str, Any]:
+    """An attempt of two seconds, a minute after the previous one or ten seconds after the acceptance."""
+    began = ACCEPTED_MS + began_ms
+    return {
+        **record(number, "attempt", "retrying", attempt=number),
+        "message_id": "1",
+        "accepted_at": iso_time(ACCEPTED_MS),
+        "at": iso_time(began + 2_000),
+        "started_at": iso_time(began),
+        "finished_at": iso_time(began + 2_000),
+        "due_at": iso_time(began + 62_000),
+        "duration_ms": 2_000,
+        "wait_before_ms": 10_000 if number == 1 else 60_000,
+        "wait_after_ms": 60_000,
+        "status_code": 500,
+        "error_class": "",
+        "bytes_out": 3,
+        "bytes_in": 2,
+        **more,
+    }
+
+
+def test_times_of_attempts_agree_with_each_other() -> None:
+    # Given two attempts, the second a minute after the first
+    lives = [attempt(1, 10_000), attempt(2, 72_000)]
+    assert judged([accepted(), *lives])[1] == []
+    # When any of their times says something else, then it is noticed
+    for name in ("duration_ms", "wait_before_ms", "wait_after_ms"):
+        for place in (0, 1):
+            wrong = [{**each, name: each[name] + 1} if number == place else each for number, each in enumerate(lives)]
+            assert [each.rule for each in judged([accepted(), *wrong])[1]] == [
+                "an attempt is recorded with other times"
+            ], (name, place)
+
+
+@pytest.mark.parametrize(
+    ("answer", "rules"),
+    [
+        ({"status_code": 0, "error_class": "connect"}, []),
+        ({"status_code": 0}, ["an answer and an error"]),
+        ({"error_class": "connect"}, ["an answer and an error"]),
+        ({"status_code": 200, "error_class": "too_large", "dialect": "hub"}, []),
+    ],
+)
+def test_an_attempt_has_an_answer_or_an_error(answer: dict[str, Any], rules: list[str]) -> None:
+    assert [each.rule for each in judged([accepted(), attempt(1, 10_000, **answer)])[1]] == rules
+
+
+@pytest.mark.parametrize(
+    ("told", "rules"),
+    [
+        ({}, []),
+        ({"bytes_out": 2}, ["a request is recorded with other bytes"]),
+        ({"bytes_in": 3}, ["a request is recorded with other bytes"]),
+        ({"status_code": 501}, ["a request is recorded that was never made"]),
+        ({"started_at": iso_time(ACCEPTED_MS + 60_000)}, ["a request is recorded that was never made"]),
+        # Nothing is known of what no endpoint was asked for
+        ({"message_id": "2"}, []),
+    ],
+)
+def test_what_is_recorded_of_an_attempt_is_what_the_endpoint_saw(told: dict[str, Any], rules: list[str]) -> None:
+    # Given a request that an endpoint answered with 500
+    seen = Asked(15 * SECOND, {}, b"abc", "1", "push-1", status=500, said=b"no")
+    # Then a record that tells of another one is noticed
+    assert [each.rule for each in compared([attempt(1, 10_000, **told)], [seen])] == rules

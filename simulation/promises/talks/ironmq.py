@@ -598,15 +598,19 @@ def one_of_several(talk: Talk) -> None:
 
 
 def paused(talk: Talk) -> None:
-    """A paused subscriber is sent nothing; what waits for it comes when it is resumed."""
-    came = talk.listen("talk-rest.example", lambda _: (200, b""))
+    """A paused subscriber is sent only what a person sends again; what waits for it comes when it is resumed."""
+    says = {"status": 500}
+    came = talk.listen("talk-rest.example", lambda _: (says["status"], b""))
     rest = {"name": "rest", "url": "https://talk-rest.example/in"}
 
     def doing(state: str, waiting: int) -> dict[str, Any]:
         health = {"state": state, "waiting": waiting, "complete": True}
         return {"waiting": waiting, "complete": True, "subscribers": [{"name": "rest", "health": health}]}
 
-    talk.ask("PUT", "/queues/held", {"queue": {"push": {"subscribers": [rest]}}})
+    talk.ask("PUT", "/queues/held", {"queue": {"push": {"subscribers": [rest], "retries": 0}}})
+    [failed] = talk.ask("POST", "/queues/held/messages", {"messages": [{"body": "no"}]}, status=201)["ids"]
+    talk.sleep(15)
+    says["status"] = 200
     talk.ask("GET", "/queues/held/health", shows=doing("delivering", 0))
     talk.ask("POST", "/queues/held/pause", {"subscriber": "none"}, status=404)
     talk.ask("POST", "/queues/held/pause", {"subscriber": "rest"}, shows={"msg": "Paused"})
@@ -614,11 +618,14 @@ def paused(talk: Talk) -> None:
     talk.sleep(5)
     ids = talk.ask("POST", "/queues/held/messages", {"messages": [{"body": "a"}, {"body": "b"}]}, status=201)["ids"]
     talk.sleep(3 * MINUTE)
-    talk.came("nothing", [], came)
+    talk.came("nothing more", [failed], [each.headers["iron-message-id"] for each in came])
     talk.ask("GET", "/queues/held/health", shows=doing("paused", 2))
+    talk.ask("POST", "/queues/held/replay", {"subscriber": "rest"}, shows={"replayed": 1})
+    talk.sleep(15)
+    talk.came("what is sent again", [failed, failed], [each.headers["iron-message-id"] for each in came])
     talk.ask("POST", "/queues/held/resume", {"subscriber": "rest"}, shows={"msg": "Resumed"})
     talk.sleep(3 * MINUTE)
-    talk.came("what waited", ids, sorted(each.headers["iron-message-id"] for each in came))
+    talk.came("what waited", ids, sorted(each.headers["iron-message-id"] for each in came[2:]))
     talk.ask("GET", "/queues/held/health", shows=doing("delivering", 0))
     talk.ask("DELETE", "/queues/held")
 

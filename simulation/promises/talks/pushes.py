@@ -54,7 +54,7 @@ def through(talk: Talk, protection: Protection) -> None:
     def rates(one: Talk) -> None:
         rate(one, protection)
 
-    talk.through(ordered, signatures, between_queues, expired, circuits, rates)
+    talk.through(ordered, eager, signatures, between_queues, expired, circuits, rates)
 
 
 def _make(talk: Talk, name: str, *hosts: str, **push: Any) -> None:
@@ -113,6 +113,31 @@ def ordered(talk: Talk) -> None:
     own = [each for each in _bodies(came) if each.startswith("f")]
     talk.came("the next when one was deleted", ["f1", "f2"], own)
     talk.ask("DELETE", "/queues/keyed")
+
+
+def eager(talk: Talk) -> None:
+    """Of a queue that is eager each subscriber gets a message once, also one that takes long beside a quick one."""
+    quick = talk.listen("talk-quick.example", lambda _: (200, b""))
+
+    def thinks(_: Came) -> tuple[int, bytes]:
+        talk.sleep(MINUTE, exactly=True)
+        return 200, b""
+
+    long = talk.listen("talk-long.example", thinks)
+    subscribers = [
+        {"name": name, "url": f"https://talk-{name}.example/in", "timeout": timeout}
+        for name, timeout in (("quick", 5), ("long", 100))
+    ]
+    talk.ask("PUT", "/queues/eager", {"queue": {"push": {"subscribers": subscribers, "eager": True, "retries": 0}}})
+    [one] = _post(talk, "eager", "{}")
+    talk.sleep(4 * MINUTE)
+    talk.came("once for each", (1, 1), (len(quick), len(long)))
+    talk.ask(
+        "GET",
+        f"/queues/eager/messages/{one}/subscribers",
+        shows={"subscribers": [{"state": "delivered", "tries": 1}, {"state": "delivered", "tries": 1}]},
+    )
+    talk.ask("DELETE", "/queues/eager")
 
 
 def signatures(talk: Talk) -> None:

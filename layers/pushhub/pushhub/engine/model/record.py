@@ -235,7 +235,10 @@ class DeliveryRecord:
         default=None, metadata=_column("string", _ASKED, "delivered reserved failed poll postponed")
     )
     status_code: int | None = field(default=None, metadata=_column("int", _ASKED, "0 if there was no answer"))
-    error_class: str | None = field(default=None, metadata=_column("string", _ASKED, "empty if there was an answer"))
+    error_class: str | None = field(
+        default=None,
+        metadata=_column("string", _ASKED, "empty if there was an answer; of a hub service, one that could be read"),
+    )
     started_at: str | None = field(default=None, metadata=_column("timestamp", _ASKED, "when the request began"))
     finished_at: str | None = field(default=None, metadata=_column("timestamp", _ASKED, "when the request ended"))
     duration_ms: int | None = field(default=None, metadata=_column("bigint", _ASKED, "between the two, milliseconds"))

@@ -1,0 +1,45 @@
+"""Judges whether the delivery records say what endpoints saw: each record of an attempt is a request that was made,
+with its answer, its bytes and its time (docs/records.md).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from simulation.account import START_MS
+from simulation.endpoints import Asked
+from simulation.promises.judgement import SECOND, Violation, moment
+
+CLOCKS = 22 * SECOND
+"""The most by which an environment's clock is off in a storm, and a second for what is stored in whole ones."""
+
+NEVER_MADE, OTHER_BYTES = "a request is recorded that was never made", "a request is recorded with other bytes"
+
+
+def compared(records: Iterable[dict[str, Any]], requests: Iterable[Asked]) -> Iterator[Violation]:
+    """Compare the records of attempts on messages that endpoints were asked for with what these saw.
+
+    Args:
+        records: All of them.
+        requests: All that endpoints saw.
+    """
+    seen: dict[str, list[Asked]] = defaultdict(list)
+    for request in requests:
+        if request.message_id:
+            seen[request.message_id].append(request)
+    for record in records:
+        if record["kind"] != "attempt" or record["message_id"] not in seen:
+            continue
+        began = (round(datetime.fromisoformat(record["started_at"]).timestamp() * 1000) - START_MS) * 1000
+        about, status = record["message_id"], record["status_code"]
+        made = [each for each in seen[about] if each.status == status and abs(each.at - began) <= CLOCKS]
+        if not made:
+            yield Violation(NEVER_MADE, about, f"{status} at {moment(began)}: {record}")
+            continue
+        told = record.get("bytes_out"), record.get("bytes_in") if status else None
+        sizes = {(len(each.body), len(each.said) if status else None) for each in made}
+        if told not in sizes:
+            yield Violation(OTHER_BYTES, about, f"{told}, and it was one of {sorted(sizes)}: {record}")
