@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -35,7 +35,18 @@ from simulation.strangers.diffs import Known, known, read
 from simulation.strangers.forked import Forks, serve
 from simulation.strangers.installed import Marks, change, put_back, watch
 from simulation.strangers.notice import KEPT, digest_of, noticed_by, python
-from simulation.strangers.tables import LAYER, NOTICED, ROOT, Candidate, Change, Outcome, function_at, source, tables
+from simulation.strangers.tables import (
+    LAYER,
+    NOTICED,
+    ROOT,
+    Candidate,
+    Change,
+    Outcome,
+    function_at,
+    lines_around,
+    source,
+    tables,
+)
 from simulation.strangers.written import written
 
 if TYPE_CHECKING:
@@ -70,6 +81,10 @@ class Reached:
     modules: Counter[str] = field(default_factory=Counter)
     digests: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+
+    def hits(self, lines: Iterable[tuple[str, int]]) -> int:
+        """How often they reach any of some lines."""
+        return sum(self.lines.get(line, 0) for line in lines)
 
 
 def candidates(parts: Sequence[str]) -> list[Candidate]:
@@ -250,14 +265,16 @@ def _strikes(world: str, struck: Sequence[Strike | None]) -> list[Json]:
 
 def _worlds(candidate: Change, reached: Mapping[str, Reached]) -> list[str]:
     """The worlds that reach a change, its own first, then those that do so most often; what a module itself states is
-    reached with the module.
+    reached with the module. What no run reaches may be for when a call fails, which strikes bring about: it is tried
+    where its function is reached.
     """
     hits = {
-        world: found.modules[candidate.module]
-        if candidate.of_module
-        else sum(found.lines.get(line, 0) for line in candidate.lines)
+        world: found.modules[candidate.module] if candidate.of_module else found.hits(candidate.lines)
         for world, found in reached.items()
     }
+    if not any(hits.values()):
+        around = {(module, each) for module, line in candidate.lines for each in lines_around(module, line)}
+        hits = {world: found.hits(around) for world, found in reached.items()}
     return sorted(filter(hits.get, hits), key=lambda world: (world != candidate.package, -hits[world], world))
 
 

@@ -33,8 +33,11 @@ Reaching = dict[str, dict[str, list[int]]]
 
 SUITES = {
     "runtime": ("functions",),
-    "ironmq": ("ironmq", "dialects"),
-    "hub": ("hub", "dialects"),
+    "engine": ("engine", "contract"),
+    "ironmq": ("ironmq", "dialects", "contract"),
+    "hub": ("hub", "dialects", "contract"),
+    "notifications": ("notifications", "contract"),
+    "webhooks": ("webhooks", "contract"),
     "cli": ("cli", "operating"),
 }
 """Where the tests of a package are, if not in the folder of its name alone."""

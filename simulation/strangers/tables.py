@@ -165,12 +165,23 @@ def package_of(module: str) -> str:
 
 def function_at(module: str, line: int) -> str:
     """The function that a line is in (``module:function``); the module, if it is in none."""
+    around = _function_around(module, line)
+    return f"{module}:{around.name}" if around else module
+
+
+def lines_around(module: str, line: int) -> range:
+    """The lines of the function that a line is in; none if it is in none."""
+    around = _function_around(module, line)
+    return range(around.lineno, (around.end_lineno or around.lineno) + 1) if around else range(0)
+
+
+def _function_around(module: str, line: int) -> ast.FunctionDef | None:
     around = [
         each
         for each in ast.walk(ast.parse(source(module)))
         if isinstance(each, ast.FunctionDef) and each.lineno <= line <= (each.end_lineno or 0)
     ]
-    return f"{module}:{max(around, key=lambda each: each.lineno).name}" if around else module
+    return max(around, key=lambda each: each.lineno, default=None)
 
 
 def _line(statement: ast.stmt) -> str:

@@ -35,7 +35,7 @@ from simulation.promises.talks import (
 from simulation.promises.talks import ironmq as talks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
-from simulation.weather import HOUR
+from simulation.weather import HOUR, Kind
 from simulation.worlds import shown
 from simulation.worlds.world import Owed, PushWorld, moment
 
@@ -381,6 +381,7 @@ class IronMqWorld(PushWorld):
 
     def talk(self) -> None:
         """Push queues, talked through; and what an operator purges by mistake."""
+        self._look_at_activity()
         talk, audited = (
             self._client("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
             for _ in range(2)
@@ -394,6 +395,24 @@ class IronMqWorld(PushWorld):
         command_line.recorded(talk)
         traces.queues(talk)
         bounds.swept(talk, partial(self._account.purge, "PushQueue"))
+
+    def _look_at_activity(self) -> None:
+        """What is counted by hour is what is recorded, however often a stream repeats it; what strikes the counting
+        itself may lose some or repeat it.
+        """
+        path = f"/3/projects/{self._project}/activity?hours=168"
+        hours = self._account.http("GET", path, None, token=self._token).body["hours"]
+        tried = [
+            each
+            for each in self._truth.records()
+            if each["project"] == self._project and each["kind"] == "attempt" and each["dialect"] == "raw"
+        ]
+        recorded = {"attempts": len(tried), "failed": sum(each["verdict"] == "failed" for each in tried)}
+        counted = {name: sum(each[name] for each in hours) for name in recorded}
+        struck = self._faults(("records",)).on("", 0, self._account.scheduler.now)
+        because = [each for each in struck if each.kind != Kind.REPLAY]
+        detail = f"{counted}, and {recorded} are recorded"
+        self.judgement.fact(counted == recorded, "activity differs from the records", self.name, detail, because)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -123,6 +123,6 @@ def test_an_attempt_has_an_answer_or_an_error(answer: dict[str, Any], rules: lis
 )
 def test_what_is_recorded_of_an_attempt_is_what_the_endpoint_saw(told: dict[str, Any], rules: list[str]) -> None:
     # Given a request that an endpoint answered with 500
-    seen = Asked(15 * SECOND, {}, b"abc", "1", "push-1", status=500, said=b"no")
+    seen = Asked(15 * SECOND, {}, b"abc", "1", "push-1", status=500, answered_at=17 * SECOND, said=b"no")
     # Then a record that tells of another one is noticed
     assert [each.rule for each in compared([attempt(1, 10_000, **told)], [seen])] == rules

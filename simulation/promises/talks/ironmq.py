@@ -540,6 +540,7 @@ def given_up(talk: Talk) -> None:
     counted = {"attempts": 8, "failed": 6, "delivered": 2, "given_up": 2}
     hours = talk.ask("GET", "/activity/subscriber?queue=lost&subscriber=ill&hours=2", shows={"complete": True})["hours"]
     talk.is_so("a chart", counted, {name: sum(each[name] for each in hours) for name in counted})
+    talk.is_so("of so many hours", True, len(hours) <= 2 and hours == sorted(hours, key=lambda each: str(each["hour"])))
     talk.ask("DELETE", "/queues/later")
     talk.ask("DELETE", f"/alerts/{alert['id']}")
     talk.ask("GET", "/alerts", shows={"alerts": []})
@@ -614,7 +615,14 @@ def paused(talk: Talk) -> None:
     talk.ask("GET", "/queues/held/health", shows=doing("delivering", 0))
     talk.ask("POST", "/queues/held/pause", {"subscriber": "none"}, status=404)
     talk.ask("POST", "/queues/held/pause", {"subscriber": "rest"}, shows={"msg": "Paused"})
-    talk.ask("GET", "/queues/held", shows={"queue": {"push": {"subscribers": [{"paused": True}]}}})
+    # Updating it by name leaves it paused
+    for method, path, body in (
+        ("POST", "/queues/held/subscribers", {"subscribers": [{**rest, "timeout": 20}]}),
+        ("PUT", "/queues/held/subscribers", {"subscribers": [rest]}),
+        ("PATCH", "/queues/held", {"queue": {"push": {"retries": 0}}}),
+    ):
+        talk.ask(method, path, body)
+        talk.ask("GET", "/queues/held", shows={"queue": {"push": {"subscribers": [{"paused": True}]}}})
     talk.sleep(5)
     ids = talk.ask("POST", "/queues/held/messages", {"messages": [{"body": "a"}, {"body": "b"}]}, status=201)["ids"]
     talk.sleep(3 * MINUTE)

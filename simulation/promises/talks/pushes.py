@@ -54,7 +54,7 @@ def through(talk: Talk, protection: Protection) -> None:
     def rates(one: Talk) -> None:
         rate(one, protection)
 
-    talk.through(ordered, eager, signatures, between_queues, expired, circuits, rates)
+    talk.through(ordered, eager, long_beside_many, signatures, between_queues, expired, circuits, rates)
 
 
 def _make(talk: Talk, name: str, *hosts: str, **push: Any) -> None:
@@ -138,6 +138,28 @@ def eager(talk: Talk) -> None:
         shows={"subscribers": [{"state": "delivered", "tries": 1}, {"state": "delivered", "tries": 1}]},
     )
     talk.ask("DELETE", "/queues/eager")
+
+
+def long_beside_many(talk: Talk) -> None:
+    """An attempt that takes minutes is made once, whatever else its run gets meanwhile."""
+
+    def thinks(_: Came) -> tuple[int, bytes]:
+        talk.sleep(150, exactly=True)
+        return 200, b""
+
+    long = talk.listen("talk-minutes.example", thinks)
+    talk.listen("talk-many.example", lambda _: (200, b""))
+    for name in ("minutes", "many"):
+        one = {"name": name, "url": f"https://talk-{name}.example/in", "timeout": 180}
+        talk.ask("PUT", f"/queues/{name}", {"queue": {"push": {"subscribers": [one], "retries": 0}}})
+    _post(talk, "minutes", "{}")
+    for number in range(20):
+        _post(talk, "many", f"{number}")
+        talk.sleep(10, exactly=True)
+    talk.sleep(2 * MINUTE)
+    talk.came("once", 1, len(long))
+    for name in ("minutes", "many"):
+        talk.ask("DELETE", f"/queues/{name}")
 
 
 def signatures(talk: Talk) -> None:

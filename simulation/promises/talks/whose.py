@@ -21,7 +21,9 @@ EQUAL = "same"
 
 def queues(mine: Talk, theirs: Talk) -> None:
     """Queues, subscribers, reservations, acknowledgements and dead letters."""
-    mine.through(lambda _: _pushes(mine, theirs), lambda _: _reservations(mine, theirs))
+    mine.through(
+        lambda _: _pushes(mine, theirs), lambda _: _between(mine, theirs), lambda _: _reservations(mine, theirs)
+    )
 
 
 def _pushes(mine: Talk, theirs: Talk) -> None:
@@ -66,6 +68,22 @@ def _pushes(mine: Talk, theirs: Talk) -> None:
     theirs.ask("DELETE", f"/queues/{EQUAL}")
     mine.ask("GET", f"/queues/{EQUAL}", shows={"queue": {"name": EQUAL}})
     mine.ask("DELETE", f"/queues/{EQUAL}")
+
+
+def _between(mine: Talk, theirs: Talk) -> None:
+    """A queue pushes to another project's with that one's token, and not to its own of that name."""
+    for talk in (mine, theirs):
+        talk.ask("PUT", "/queues/given", {})
+    for name, token in (("theirs", theirs.token), ("closed", mine.token)):
+        one = {"name": "given", "url": f"ironmq://{theirs.project}:{token}@/given"}
+        mine.ask("PUT", f"/queues/to-{name}", {"queue": {"push": {"subscribers": [one], "retries": 0}}})
+        mine.ask("POST", f"/queues/to-{name}/messages", {"messages": [{"body": name}]}, status=201)
+    mine.sleep(30 + mine.put_off_s)
+    theirs.ask("POST", "/queues/given/reservations", {"n": 9}, shows={"messages": [{"body": "theirs"}]})
+    mine.ask("POST", "/queues/given/reservations", {"n": 9}, shows={"messages": []})
+    for talk, names in ((mine, ("to-theirs", "to-closed", "given")), (theirs, ("given",))):
+        for name in names:
+            talk.ask("DELETE", f"/queues/{name}")
 
 
 def _paused(answer: Mapping[str, Any]) -> list[bool]:

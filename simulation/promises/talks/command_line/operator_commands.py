@@ -75,9 +75,32 @@ def _projects(talk: Talk) -> None:
     for each in ("0", "1000001", "x"):
         talk.typed("projects", "quota", project, each, code=WRONG_USAGE)
     talk.typed("projects", "rename", "none", "x", code=REFUSED)
+    _suspended(talk, project, talk.with_headers(authorization=f"OAuth {created['token']}"))
     _tokens(talk, project, created["token"])
+
+
+def _suspended(talk: Talk, project: str, owner: Talk) -> None:
+    """Silent within five seconds, read only, and everything goes on when it is resumed."""
+    came = talk.listen("operated.b.example", lambda _: (500, b""))
+    one = {"name": "s", "url": "https://operated.b.example/in"}
+    queue = f"/3/projects/{project}/queues/stopped"
+    owner.ask("PUT", queue, {"queue": {"push": {"subscribers": [one], "retries": 100, "retries_delay": 3}}})
+    owner.ask("POST", f"{queue}/messages", {"messages": [{"body": f"{number}"} for number in range(3)]}, status=201)
+    talk.sleep(20)
+    talk.came("before", True, len(came) > 3)
     talk.typed("projects", "suspend", project, shows=[{"suspended": str}])
+    talk.sleep(5, exactly=True)
+    before = len(came)
+    said = {"msg": "The project is suspended"}
+    owner.ask("POST", f"{queue}/messages", {"messages": [{"body": "x"}]}, status=403, shows=said)
+    owner.ask("DELETE", queue, status=403, shows=said)
+    owner.ask("GET", queue, shows={"queue": {"size": 3}})
+    talk.sleep(2 * MINUTE)
+    talk.came("nothing", before, len(came))
     talk.typed("projects", "resume", project, shows=[{"suspended": None}])
+    talk.sleep(2 * MINUTE)
+    talk.came("it goes on", True, len(came) > before)
+    owner.ask("DELETE", queue)
 
 
 def _tokens(talk: Talk, project: str, first: str) -> None:
