@@ -72,7 +72,7 @@ def test_there_are_parts() -> None:
         store_effects: 6,
         store_values: 8,
         store_meanwhile: 10,
-        topics: 9,
+        topics: 12,
         archive_commands: 3,
         recovery_commands: 1,
         sender_commands: 4,

@@ -62,6 +62,8 @@ def _flags(talk: Talk) -> None:
     for name, caller in (("plain", plain), ("beta", beta), ("all", talk)):
         fields = {"url": f"https://talk-flags-{name}.example/in", "uid": name}
         caller.ask("POST", f"{APP}/endpoint", fields, status=201)
+        # Who chose them stays who did
+        talk.ask("PATCH", f"{APP}/endpoint/{name}", {"description": "changed by the project"})
     for name in (KIND, FLAGGED, HIDDEN):
         _post(talk, name, kind=name)
     talk.sleep(15 + talk.put_off_s)

@@ -22,7 +22,7 @@ SETTLED_S = 5
 
 def webhooks(talk: Talk) -> None:
     """All of streams that needs no AWS."""
-    talk.through(_begun, _posted, _batches, _chosen, _stopped, _polled, _coded, _over)
+    talk.through(_begun, _posted, _batches, _chosen, _stopped, _disabled, _polled, _coded, _over)
 
 
 def _begun(talk: Talk) -> None:
@@ -217,6 +217,22 @@ def _stopped(talk: Talk) -> None:
     talk.ask("GET", path, shows={"status": "enabled"})
     for each in (path, other):
         talk.ask("DELETE", each, status=204)
+
+
+def _disabled(talk: Talk) -> None:
+    """A sink that is disabled before it has written anything begins with what was posted since it was made."""
+    came = talk.listen("talk-off.example", lambda _: (200, b""))
+    path = _sink(talk, "off")
+    talk.ask("PATCH", path, {"type": "http", "status": "disabled"}, shows={"status": "disabled"})
+    talk.sleep(5)
+    _post(talk, "1", "2")
+    talk.sleep(30)
+    talk.came("nothing", [], came)
+    talk.ask("PATCH", path, {"type": "http", "status": "enabled"}, shows={"status": "enabled"})
+    _post(talk, "3")
+    talk.sleep(30)
+    talk.came("all of it", ["1", "2", "3"], [each for batch in _written(came) for each in batch])
+    talk.ask("DELETE", path, status=204)
 
 
 def _polled(talk: Talk) -> None:

@@ -40,6 +40,9 @@ def through(talk: Talk, connect: Connect) -> None:
         _shared,
         _passing,
         _acknowledged,
+        _early,
+        _twins,
+        _revoked,
         *([_full] if talk.turn % FULL_EVERY == 0 else []),
     )
     talk.through(_listed, _tokens, *map(with_connections, parts))
@@ -456,6 +459,70 @@ def _acknowledged(talk: Talk, connect: Connect) -> None:
     talk.sleep(5)
     talk.came("anew, it begins with what is new", [6], _numbers(side))
     _ended(talk, [rule], {token: side})
+
+
+def _early(talk: Talk, connect: Connect) -> None:
+    """What is acknowledged at once does not come again, though its consumer leaves in the same moment."""
+    rule = _subscribed(talk, "earlyTopic", apis=["events"])
+    token, side = _connected(talk, connect, "earlyTopic")
+    talk.sleep(5)
+    _published(talk, 0, 1)
+    for _ in range(2_000):
+        if side.frames:
+            break
+        talk.sleep(0.01, exactly=True)
+    talk.came("something", True, bool(side.frames))
+    acknowledged = _numbers(side)
+    for frame in side.frames:
+        side.send(_parts(frame)[0])
+    side.close()
+    talk.sleep(10)
+    side = connect({"token": token})
+    talk.sleep(15)
+    talk.came("the others", [each for each in (0, 1) if each not in acknowledged], _numbers(side))
+    _ended(talk, [rule], {token: side})
+
+
+def _twins(talk: Talk, connect: Connect) -> None:
+    """A persistent and a non-persistent topic of one name are two, also for a request that is repeated."""
+    rules = [
+        _subscribed(talk, "twinTopic", apis=["events"]),
+        _subscribed(talk, "twinTopic", apis=["events"], source="1", nonPersistent=True),
+    ]
+    sides = [_connected(talk, connect, "twinTopic", nonPersistent=brief) for brief in (False, True)]
+    talk.sleep(5)
+    for _ in range(2):
+        _published(talk, 0, 1, idempotency_key="twins")
+        talk.sleep(10)
+    talk.came("each once", [[0, 1], [0, 1]], [_numbers(side) for _, side in sides])
+    _ended(talk, rules, dict(sides))
+
+
+def _revoked(talk: Talk, connect: Connect) -> None:
+    """A consumer's token ends with the project's token that it was made with, soon; what is open, in five minutes."""
+    # Not of an API of which other parts publish what fills a topic
+    rule = _subscribed(talk, "revokedTopic", apis=["alarms"])
+    [made] = talk.typed("tokens", "make", talk.project, "--label", "brief")
+    [known] = [each for each in talk.typed("tokens", "list", talk.project) if each["label"] == "brief"]
+    basic = base64.b64encode(f"{talk.project}/me:{made['token']}".encode()).decode()
+    other = talk.with_headers(authorization=f"Basic {basic}")
+    kept, stays = _connected(talk, connect, "revokedTopic", subscriber="stays")
+    _, open_still = _connected(other, connect, "revokedTopic", subscriber="open")
+    unused = _token(other, "revokedTopic", subscriber="unused")
+    talk.typed("tokens", "revoke", talk.project, known["token_id"])
+    talk.sleep(31, exactly=True)
+    talk.is_so("refused", 401, connect({"token": unused}).status)
+    for _ in range(6):
+        # Idle ones would be closed anyway
+        stays.send("ping")
+        open_still.send("ping")
+        talk.sleep(60)
+    talk.ask("POST", "/notifications", {"api": "alarms", "source": "1", "data": {"n": 0}}, status=201)
+    talk.sleep(10)
+    talk.came("closed", ([], [0]), (_numbers(open_still), _numbers(stays)))
+    again = _token(talk, "revokedTopic", subscriber="open")
+    talk.ask("POST", f"/unsubscribe?token={again}", shows={"result": "DONE"})
+    _ended(talk, [rule], {kept: stays})
 
 
 def _full(talk: Talk, connect: Connect) -> None:
