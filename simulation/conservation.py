@@ -98,9 +98,9 @@ def _times(lives: list[dict[str, Any]]) -> Iterable[tuple[str, str]]:
             expected["wait_before_ms"] = max(0, began - _ms(waited_from))
         if "due_at" in each and "wait_after_ms" in each:
             expected["wait_after_ms"] = max(0, _ms(each["due_at"]) - ended)
-        told = {name: each.get(name) for name in expected}
-        if told != expected:
-            yield "an attempt is recorded with other times", f"{told}, and it was {expected}"
+        shown = {name: each.get(name) for name in expected}
+        if shown != expected:
+            yield "an attempt is recorded with other times", f"{shown}, and it was {expected}"
         # An answer of a service's that cannot be read has both.
         unread = each["dialect"] == "hub" and each["status_code"] == 200
         if (each["status_code"] == 0) != bool(each["error_class"]) and not unread:

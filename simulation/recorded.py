@@ -35,14 +35,14 @@ def compared(records: Iterable[dict[str, Any]], requests: Iterable[Asked]) -> It
             continue
         began = (round(datetime.fromisoformat(record["started_at"]).timestamp() * 1000) - START_MS) * 1000
         about, status = record["message_id"], record["status_code"]
-        made = [each for each in seen[about] if _had(each) == status and abs(each.at - began) <= CLOCKS]
-        if not made:
+        matching = [each for each in seen[about] if _had(each) == status and abs(each.at - began) <= CLOCKS]
+        if not matching:
             yield Violation(NEVER_MADE, about, f"{status} at {moment(began)}: {record}")
             continue
-        told = record.get("bytes_out"), record.get("bytes_in") if status else None
-        sizes = {(len(each.body), len(each.said) if status else None) for each in made}
-        if told not in sizes:
-            yield Violation(OTHER_BYTES, about, f"{told}, and it was one of {sorted(sizes)}: {record}")
+        recorded = record.get("bytes_out"), record.get("bytes_in") if status else None
+        sizes = {(len(each.body), len(each.said) if status else None) for each in matching}
+        if recorded not in sizes:
+            yield Violation(OTHER_BYTES, about, f"{recorded}, and it was one of {sorted(sizes)}: {record}")
 
 
 def _had(request: Asked) -> int:

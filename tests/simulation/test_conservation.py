@@ -1,5 +1,5 @@
 """The simulator's own reading of delivery records: a manual try may follow an end, times agree with each other, and
-what is told of an attempt is what the endpoint saw.
+what is recorded of an attempt is what the endpoint saw.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def test_an_attempt_has_an_answer_or_an_error(answer: dict[str, Any], rules: lis
 
 
 @pytest.mark.parametrize(
-    ("told", "rules"),
+    ("recorded", "rules"),
     [
         ({}, []),
         ({"bytes_out": 2}, ["a request is recorded with other bytes"]),
@@ -121,8 +121,8 @@ def test_an_attempt_has_an_answer_or_an_error(answer: dict[str, Any], rules: lis
         ({"message_id": "2"}, []),
     ],
 )
-def test_what_is_recorded_of_an_attempt_is_what_the_endpoint_saw(told: dict[str, Any], rules: list[str]) -> None:
+def test_what_is_recorded_of_an_attempt_is_what_the_endpoint_saw(recorded: dict[str, Any], rules: list[str]) -> None:
     # Given a request that an endpoint answered with 500
     seen = Asked(15 * SECOND, {}, b"abc", "1", "push-1", status=500, answered_at=17 * SECOND, said=b"no")
     # Then a record that tells of another one is noticed
-    assert [each.rule for each in compared([attempt(1, 10_000, **told)], [seen])] == rules
+    assert [each.rule for each in compared([attempt(1, 10_000, **recorded)], [seen])] == rules

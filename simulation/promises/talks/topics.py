@@ -502,9 +502,9 @@ def _revoked(talk: Talk, connect: Connect) -> None:
     """A consumer's token ends with the project's token that it was made with, soon; what is open, in five minutes."""
     # Not of an API of which other parts publish what fills a topic
     rule = _subscribed(talk, "revokedTopic", apis=["alarms"])
-    [made] = talk.typed("tokens", "make", talk.project, "--label", "brief")
+    [created] = talk.typed("tokens", "make", talk.project, "--label", "brief")
     [known] = [each for each in talk.typed("tokens", "list", talk.project) if each["label"] == "brief"]
-    basic = base64.b64encode(f"{talk.project}/me:{made['token']}".encode()).decode()
+    basic = base64.b64encode(f"{talk.project}/me:{created['token']}".encode()).decode()
     other = talk.with_headers(authorization=f"Basic {basic}")
     kept, stays = _connected(talk, connect, "revokedTopic", subscriber="stays")
     _, open_still = _connected(other, connect, "revokedTopic", subscriber="open")
