@@ -27,7 +27,20 @@ QUICK = {"retry_base": 10, "retry_cap": 600}
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_older, _completed, _in_progress, _polls, _changed, _deleted, _again, _shared, _counted, _dated)
+    talk.through(
+        _older,
+        _completed,
+        _in_progress,
+        _polls,
+        _changed,
+        _deleted,
+        _again,
+        _at_once,
+        _shared,
+        _described,
+        _counted,
+        _dated,
+    )
 
 
 def _payload(came: Came) -> Any:
@@ -254,6 +267,20 @@ def _again(talk: Talk) -> None:
     talk.ask("DELETE", mapping)
 
 
+def _at_once(talk: Talk) -> None:
+    """Of several messages with one identity that come together each of two mappings gets one, whichever it is."""
+    came = {name: talk.listen(f"once-{name}.example", done) for name in ("one", "other")}
+    mappings = [mapped(talk, f"once-{name}", ["once:one"], identifiers={"n": "payload.n"}) for name in came]
+    talk.sleep(MINUTE + 1)
+    ids = [pushed(talk, "once:one", {"n": number // 4, "place": number}) for number in range(8)]
+    talk.sleep(30 + talk.put_off_s)
+    for name, heard in came.items():
+        talk.came(f"one of each identity, to {name}", [0, 1], sorted(_payload(each)["n"] for each in heard))
+    states = sorted(each["state"] for message_id in ids for each in copies(talk, message_id))
+    talk.is_so("and no other copies", ["completed"] * 4, states)
+    _removed(talk, *mappings)
+
+
 def _shared(talk: Talk) -> None:
     """Returned parameters are sent by the services of one integration from then on, and by no others; a schedule that
     two integrations need outlives one of them.
@@ -302,6 +329,40 @@ def _shared(talk: Talk) -> None:
     talk.ask("GET", "/schedulers.json", shows=[])
     talk.ask("GET", "/mappings.json", shows=[])
     _removed(talk, *(f"/parameters/{each['id']}" for each in talk.ask("GET", "/parameters.json")))
+
+
+def _described(talk: Talk) -> None:
+    """At most eight endpoints are asked at a time what they do, three surely; others get 429, and are asked later."""
+    sure, most = 3, 8
+    paths: list[str] = []
+
+    def registered(number: int) -> int:
+        fields = {"name": f"busy{number}", "url": f"https://busy-{number}.example", "token": "t", "category": "custom"}
+        answer = talk.answered("POST", "/integrations", {"integration": fields})
+        if answer.status == 201:
+            paths.append(f"/integrations/{answer.body['id']}")
+        return answer.status
+
+    def says(number: int, _: Came) -> tuple[int, bytes]:
+        # Each is registered while the one before it is asked
+        if not refused:
+            asked.append(number)
+            if (status := registered(number + 1)) != 201:
+                refused.append(status)
+        return 200, json.dumps({"name": f"busy{number}", "services": []}).encode()
+
+    asked: list[int] = []
+    refused: list[int] = []
+    for number in range(1, most + 3):
+        talk.listen(f"busy-{number}.example", partial(says, number))
+    talk.is_so("the first", 201, registered(1))
+    talk.is_so("how many at a time", lambda each: sure <= each <= most, len(asked))
+    # 503 where an operator has left no more runs than that
+    talk.is_so("one more", [lambda each: each in {429, 503}], refused)
+    talk.is_so("later it is asked", 201, registered(len(asked) + 1))
+    names = {each["name"] for each in talk.ask("GET", "/integrations.json")}
+    talk.is_so("all of them", {f"busy{number}" for number in range(1, len(asked) + 2)}, names)
+    _removed(talk, *paths)
 
 
 def _counted(talk: Talk) -> None:

@@ -24,7 +24,7 @@ WRITTEN = '{"total": 19.90, "big": 12345678901234567890, "e": 1e3, "none": null,
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_children, _repeated, _numbers, _never_sent, _masked, _signed, _rounds, _searched)
+    talk.through(_children, _repeated, _invalid, _numbers, _never_sent, _masked, _signed, _rounds, _searched)
 
 
 def _parameter(talk: Talk, name: str, value: str, data_type: str) -> str:
@@ -97,6 +97,42 @@ def _repeated(talk: Talk) -> None:
     talk.refused("POST", "/parameters", {"parameter": given}, status=422)
     for field, text in (("identifiers", '{"n": "payload.n", "n": "payload.m"}'), ("options", '{"a": 1, "a": 2}')):
         talk.refused("PUT", mapping, {"mapping": {field: text}}, status=422)
+    talk.ask("DELETE", mapping)
+
+
+def _invalid(talk: Talk) -> None:
+    """What is no JSON is refused in a body as in an answer, which then has failed; what is misspelt with its place."""
+    wrong = {
+        "nan": "NaN",
+        "large": "1e999",
+        "half": '"\\ud800"',
+        "deep": 100 * "[" + 100 * "]",
+        "ends": "[1",
+    }
+    misspelt = {"half", "ends"}
+    for name, text in wrong.items():
+        body = f'{{"message": "values:none",\n"payload": {{"a": {text}}}}}'
+        said = json.dumps(talk.ask("POST", "/messages", body.encode(), status=422, shows={"error": str})["errors"])
+        talk.is_so(f"where {name} is wrong", name in misspelt, "line 2, column " in said)
+
+    def answers(came: Came) -> tuple[int, bytes]:
+        text = wrong.get(_payload(came)["of"], "1")
+        return 200, f'{{"message_id": "{json.loads(came.body)["message_id"]}", "more": {text}}}'.encode()
+
+    came = talk.listen("values-invalid.example", answers)
+    mapping = mapped(talk, "values-invalid", ["values:invalid"], options={"retries_allowed": False})
+    talk.sleep(MINUTE + 1)
+    ids = {name: pushed(talk, "values:invalid", {"of": name}) for name in (*wrong, "right")}
+    talk.sleep(30 + talk.put_off_s)
+    for name, message_id in ids.items():
+        [copy] = copies(talk, message_id)
+        if name == "right":
+            talk.is_so(name, {"state": "completed", "result": {"more": 1}}, copy)
+        else:
+            error = {"last_error": lambda each: each.startswith("Invalid response: ")}
+            talk.is_so(name, {"state": "parked", **error}, copy)
+            talk.ask("PUT", f"/messages/{copy['id']}", {"archive": True})
+    talk.came("once each", len(ids), len(came))
     talk.ask("DELETE", mapping)
 
 
@@ -216,6 +252,9 @@ def _masked(talk: Talk) -> None:
     for name, heard in came.items():
         sent = [(each.path, each.headers["x-augury-token"]) for each in heard]
         talk.came("each its own", [("/moved", f"hush {name}")], sent)
+    [row, *_] = talk.ask("GET", "/queues/archived.json?message=values:token")
+    views = (f"/messages/{row['id']}", "/mappings", "/mappings.json", "/queues/archived")
+    talk.is_so("shown nowhere", [False] * 4, ["hush" in json.dumps(talk.ask("GET", each)) for each in views])
     talk.ask("PUT", mappings["two"], {"mapping": {"url": "https://values-elsewhere.example/in", "token": "new"}})
     talk.sleep(MINUTE + 1)
     pushed(talk, "values:token", {"n": 2})
