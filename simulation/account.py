@@ -61,6 +61,9 @@ from simulation.sts import Sts
 from simulation.template import Stack
 from simulation.weather import Kind, Weather
 
+SAID_WITH = {405: "allow", 503: "retry-after"}
+"""The header that an answer has, by status, in every dialect: which methods there are, and when to come again."""
+
 START_MS = 1_795_000_000_000
 """When every simulation starts, epoch milliseconds (November 2026)."""
 
@@ -131,6 +134,7 @@ class Account:
         lost: When orders, or places in a stream, were lost, by what, and those messages.
         unqueued: Messages for which a person asked for a try and got a 5xx each time: the sweeper may find them.
         roles: The roles of the functions, which know what was refused.
+        bare: Answers of the hub's without the header that tells a client what to do (:data:`SAID_WITH`).
         chains_ended: What Lambda would not run a function for, as it was part of a chain that was too long: the
             function, and the text.
     """
@@ -167,6 +171,7 @@ class Account:
         self.lost: list[tuple[int, Kind, list[str]]] = []
         self.unqueued: set[str] = set()
         self.chains_ended: list[tuple[str, str]] = []
+        self.bare: list[str] = []
         self._streams: dict[str, list[StreamSource]] = {}
         self._sequence = itertools.count(1)
         self._router: Router[str] = Router((each.method, each.path, each.function) for each in all_routes())
@@ -291,7 +296,10 @@ class Account:
         if answer.get("isBase64Encoded"):
             content = base64.b64decode(content).decode()
         shown = {name.lower(): value for name, value in (answer.get("headers") or {}).items()}
-        return HttpAnswer(answer["statusCode"], json.loads(content) if content else {}, headers=shown)
+        status = answer["statusCode"]
+        if SAID_WITH.get(status, "") not in {"", *shown}:
+            self.bare.append(f"{method} {raw_path}: {status} without {SAID_WITH[status]}")
+        return HttpAnswer(status, json.loads(content) if content else {}, headers=shown)
 
     def _function_of(self, method: str, path: str) -> str:
         """The function that answers a path: that of the route, which ``.json`` may follow, and else the one that has

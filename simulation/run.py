@@ -368,6 +368,7 @@ def _queues(account: Account) -> list[Violation]:
     violations += [
         Violation("a chain that Lambda ended", _message_in(text), function) for function, text in account.chains_ended
     ]
+    violations += [Violation("an answer without its header", "HTTP", each) for each in account.bare]
     copied = sum((each.copied for each in account.queues.values()), Counter())
     for message_id, count in (account.queues[GIVEN_UP].passed or {}).items():
         if count > MOST_GIVEN_UP + copied[message_id]:

@@ -187,7 +187,9 @@ class ShownPushes:
             ]
             for each in missing
         ]
-        return struck[0][-1:] if struck and all(struck) else []
+        # Those that are said not to be known need no reason.
+        reasons = [each[-1] for each in struck if each]
+        return reasons[:1] if len(reasons) >= max(1, len(missing) - shown.forgotten) else []
 
     def _because(self, shown: Shown) -> list[Fault]:
         """An attempt of a run that a fault struck may not have been noted, or one of an order that came twice."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.template.cloudformation import Resource, deployed, of_type, parameter, resolved, resources
 
+from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS
 from pushhub.engine.model.queue import MAX_EXPIRATION_S
-from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 from pushhub.ironmq.wire.messages import MAX_DELAY_S
 
 TABLES = of_type("AWS::DynamoDB::Table")
@@ -111,7 +111,7 @@ def test_a_bucket_is_private_kept_and_reached_by_tls_only(name: str) -> None:
 
 def test_objects_leave_by_lifecycle() -> None:
     # A message may be delayed first, and its life is counted from when it is due
-    longest_life_days = (MAX_DELAY_S + MAX_EXPIRATION_S + KEPT_AFTER_EXPIRY_S) / 86_400
+    longest_life_days = (MAX_DELAY_S + MAX_EXPIRATION_S + KEPT_AFTER_EXPIRY_MS // 1000) / 86_400
     bodies = BUCKETS["BodiesBucket"]["LifecycleConfiguration"]["Rules"]
     (kept,) = [rule["ExpirationInDays"] for rule in bodies if rule.get("Prefix") == "bodies/"]
     assert longest_life_days + 1 <= kept <= longest_life_days + 3

@@ -319,11 +319,12 @@ def test_index_keys_come_and_go_with_the_state(bench: Bench) -> None:
     assert bench.index_keys() == []
 
 
-def test_items_outlive_their_message_by_a_day(bench: Bench) -> None:
-    given = message(expires_at=NOW + 1_500)
+@pytest.mark.parametrize(("lives_s", "kept_s"), [(7 * 86_400, 8 * 86_400), (2 * 86_400, 3 * 86_400), (60, 3 * 86_400)])
+def test_items_outlive_their_message_by_a_day_and_are_kept_for_three(bench: Bench, lives_s: int, kept_s: int) -> None:
+    given = message(expires_at=message().accepted_at + lives_s * 1_000)
     bench.store.accept([given])
     bench.store.save(first(given, Verdict.DELIVERED))
-    assert {item["ttl"]["N"] for item in bench.stored()} == {str((NOW + 1_500) // 1_000 + 86_400)}
+    assert {item["ttl"]["N"] for item in bench.stored()} == {str(given.accepted_at // 1_000 + kept_s)}
 
 
 def test_the_kind_of_an_item_is_what_the_stream_filter_asks_for(bench: Bench) -> None:

@@ -193,7 +193,8 @@ def test_a_delivery_that_ended_and_is_gone_before_its_message_does_not_begin_ane
     world = World()
     world.make_queue("q", subscribers(A), error_queue="failed", expiration=60)
     [message_id] = world.post("q", b"x")
-    world.run(seconds=25 * HOUR)
+    world.run(seconds=60)
+    world.clock.advance(ms=73 * HOUR * 1000)
     [delivery] = world.deliveries(message_id)
     world.messages.drop(delivery)
     # When the table is swept
@@ -213,6 +214,20 @@ def test_what_expired_before_anybody_tried_it_is_found_on_the_day_of_its_expiry(
     lose_the_stream(world)
     world.run(seconds=120)
     # When the table is swept, then it ends as expired, although it is not yet an hour late
+    assert sweep(world) == 1
+    world.run(seconds=60)
+    assert world.sender.requests == []
+    assert len(world.pulled("failed")) == 1
+
+
+def test_what_expired_while_push_was_down_for_a_day_is_still_found_a_day_later() -> None:
+    # Given a message that expires soon, whose order was lost, and that sweep looks at last two days after that
+    world = World()
+    world.make_queue("q", subscribers(A), error_queue="failed", expiration=60)
+    world.post("q", b"x")
+    lose_the_stream(world)
+    world.clock.advance(ms=50 * HOUR * 1000)
+    # When the table is swept, then it ends as expired, and is reported
     assert sweep(world) == 1
     world.run(seconds=60)
     assert world.sender.requests == []

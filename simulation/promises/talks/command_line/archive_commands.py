@@ -190,6 +190,7 @@ def _tailed(talk: Talk) -> None:
         return says["status"], b""
 
     talk.listen("tailed.example", say)
+    began = talk.now()
     for name, subscriber in (("tailed-a", "one"), ("tailed-b", "two")):
         push = {"subscribers": [{"name": subscriber, "url": "https://tailed.example/in"}], "retries": 0}
         talk.ask("PUT", f"/queues/{name}", {"queue": {"push": push}})
@@ -197,7 +198,7 @@ def _tailed(talk: Talk) -> None:
         talk.sleep(20 + talk.put_off_s)
         says["status"] = 500
     talk.sleep(4 * MINUTE)
-    back = ("--since", f"{5 + talk.put_off_s // 15}m", "--for", "1s")
+    back = ("--since", f"{2 + (talk.now() - began) // (MINUTE * 1_000_000)}m", "--for", "1s")
     whole = talk.typed("tail", *back, "--project", talk.project)
     ours = [each for each in whole if each["queue"].startswith("tailed-")]
     kinds = [("tailed-a", "accepted", None), ("tailed-a", "attempt", "delivered")]

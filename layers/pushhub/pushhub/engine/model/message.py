@@ -29,10 +29,20 @@ KEPT_AFTER_EXPIRY_MS = 86_400_000
 They are then removed one by one over the course of two days.
 """
 
+KEPT_MS = 3 * 86_400_000
+"""How long, at least, they are kept from the message's acceptance on, however soon it expires: push may be down for a
+day, and what it lost is found by sweep, which looks at each message once a day, and ends as expired.
+"""
+
 DESCENDANTS = 1_000
 """How many messages may derive from one that a producer posted (copies in other queues, and copies of those), unless
 the hub is configured otherwise.
 """
+
+
+def kept_until(accepted_at: int, expires_at: int) -> int:
+    """Until when a message and its deliveries are kept at least, epoch milliseconds."""
+    return max(expires_at + KEPT_AFTER_EXPIRY_MS, accepted_at + KEPT_MS)
 
 
 def hops_said(text: str) -> int:

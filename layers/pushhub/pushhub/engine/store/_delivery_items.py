@@ -21,9 +21,9 @@ from pushhub.engine.model.delivery import (
     EarlierAttempt,
     TargetStatus,
 )
+from pushhub.engine.model.message import kept_until
 from pushhub.engine.model.trace import Span
 from pushhub.engine.store._keys import delivery_key, key_of
-from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
 FEW_SHARDS, SOME_SHARDS, MANY_SHARDS = 1, 8, 32
 """Partitions of a queue in the unsettled index: as long as hardly anything fails, when some deliveries fail together,
@@ -75,7 +75,7 @@ def is_unsettled(delivery: Delivery) -> bool:
 
 def kept_until_s(delivery: Delivery) -> int:
     """When a delivery's item goes by its time to live, epoch seconds."""
-    return delivery.expires_at // 1000 + KEPT_AFTER_EXPIRY_S
+    return kept_until(delivery.accepted_at, delivery.expires_at) // 1000
 
 
 def encode_delivery(delivery: Delivery, shards: int = FEW_SHARDS) -> Item:

@@ -6,12 +6,9 @@ from dataclasses import replace
 
 from pushhub.cloud.table import Item, number, text, texts
 from pushhub.cloud.unreadable import decodes
-from pushhub.engine.model.message import DESCENDANTS, KEPT_AFTER_EXPIRY_MS, BodyRef, Eager, Message, Ordering
+from pushhub.engine.model.message import DESCENDANTS, BodyRef, Eager, Message, Ordering, kept_until
 from pushhub.engine.model.trace import Trace
 from pushhub.engine.store._bodies import decode_body, encode_body
-
-KEPT_AFTER_EXPIRY_S = KEPT_AFTER_EXPIRY_MS // 1000
-"""Seconds that an item outlives its message before the table's TTL may remove it."""
 
 
 def encode_fields(message: Message) -> Item:
@@ -22,7 +19,7 @@ def encode_fields(message: Message) -> Item:
         "accepted_at": number(message.accepted_at),
         "due_at": number(message.due_at),
         "expires_at": number(message.expires_at),
-        "ttl": number(message.expires_at // 1000 + KEPT_AFTER_EXPIRY_S),
+        "ttl": number(kept_until(message.accepted_at, message.expires_at) // 1000),
     }
     if message.body is not None:
         item |= encode_body(message.body)

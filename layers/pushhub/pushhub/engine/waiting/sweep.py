@@ -16,7 +16,7 @@ from pushhub.engine.component import Component
 from pushhub.engine.flow.ports import Backlogs
 from pushhub.engine.model.circuit import CircuitState, SubscriberKey
 from pushhub.engine.model.flow import FlowKey
-from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS, Message
+from pushhub.engine.model.message import Message, kept_until
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, Messages, WorkQueue
 from pushhub.engine.waiting.ports import Outstanding
@@ -149,7 +149,7 @@ class Sweep(Component):
                 # untried deliveries have to be found before that, and at the message's expiry without delay: each
                 # message is checked once a day.
                 late = message.due_at < before or message.expires_at <= now
-                if late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS:
+                if late and now < kept_until(message.accepted_at, message.expires_at):
                     queue = self.queues.of(message.queue)
                     yield _Found(self.push_queue if queue is self.queues.usual else queue, order)
                 continue
