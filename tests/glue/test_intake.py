@@ -16,10 +16,10 @@ from glue_jobs.delivery_report.records.intake import (
     rejection,
     usable,
 )
-from glue_jobs.delivery_report.storage.schema import CORRUPT, CURATED, RAW
+from glue_jobs.delivery_report.storage.schema import CURATED, PARSING, RAW
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from tests.glue.frames import rows_of
+from tests.glue.frames import rows_of, utc
 from tests.glue.lives import Lives
 
 DAY = date(2026, 11, 18)
@@ -35,7 +35,11 @@ def a_line(**changes: object) -> str:
 LINES = {
     "good": a_line(),
     "good with a field of tomorrow": a_line(colour="green"),
+    "good to the second": a_line(at="2026-11-18T05:34:16Z"),
+    "good in another zone": a_line(at="2026-11-18T06:34:16.123+01:00", started_at="2026-11-18 05:34:16.1"),
     "cut off": a_line()[:-20],
+    "no such day": a_line(at="2026-11-31T05:34:16.123Z"),
+    "of another time": a_line(finished_at="2026-11-18T05:34:16.123Zz"),
     "of another type": a_line(attempt="first"),
     "version 1": a_line(schema_version=1),
     "version 3": a_line(schema_version=3),
@@ -48,6 +52,8 @@ LINES = {
 }
 REASONS = {
     "cut off": "malformed",
+    "no such day": "malformed",
+    "of another time": "malformed",
     "of another type": "malformed",
     "version 1": "unknown_version",
     "version 3": "unknown_version",
@@ -65,13 +71,15 @@ def test_lines_are_used_or_rejected_with_a_reason(spark: SparkSession, tmp_path:
     file = tmp_path / "lines.json"
     file.write_text("\n".join(LINES.values()) + "\n")
     # When it is read with the explicit schema
-    parsed = spark.read.schema(RAW).option("columnNameOfCorruptRecord", CORRUPT).json(f"file://{file}")
+    parsed = spark.read.schema(RAW).options(**PARSING).json(f"file://{file}")
     lines = parsed.withColumns({"source": F.lit("x"), "dt": F.lit(DAY), "rejection": rejection(F.lit(DAY))})
-    # Then the good ones are used, unchanged
+    # Then the good ones are used, unchanged, with any form of a time
     used = usable(lines)
     assert used.columns == [*CURATED.fieldNames(), "dt"]
     rows = rows_of(used)
-    assert len(rows) == 2
+    assert [row["at"] for row in rows[2:]] == [utc("2026-11-18T05:34:16"), utc("2026-11-18T05:34:16.123")]
+    assert [row["started_at"] for row in rows[3:]] == [utc("2026-11-18T05:34:16.100")]
+    assert len(rows) == 4
     # And each of the others is kept unchanged, with its reason
     texts = spark.read.text(f"file://{file}").withColumn("source", F.lit("x"))
     rejected = {row["line"]: row["reason"] for row in rows_of(rejected_lines(texts, DAY))}

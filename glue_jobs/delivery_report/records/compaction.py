@@ -24,7 +24,7 @@ from ..storage.days import name_files, named_files, read_replaced, remove_others
 from ..storage.driver import Driver
 from ..storage.files import listed, read_text, remove
 from ..storage.layout import Layout
-from ..storage.schema import CORRUPT, CURATED, RAW
+from ..storage.schema import CURATED, PARSING, RAW
 from .intake import incomplete_objects, rejected_lines, rejection, usable
 from .links import is_link, named_objects
 from .manifest import Manifest, files_of, read_manifest, write_manifest
@@ -185,12 +185,12 @@ class _Parsed:
 def _parsed(spark: SparkSession, records: str, layout: Layout, days: Sequence[date], *, size: int) -> _Parsed:
     """Read the objects of some days, of so many bytes, and write them beside what is kept of these."""
     counts = Observation("intake")
-    file = F.col("_metadata.file_path")
     lines = (
         spark.read.schema(RAW)
-        .options(columnNameOfCorruptRecord=CORRUPT, **_RAW_READER)
+        .options(**PARSING, **_RAW_READER)
         .json([f"{records}/dt={day}" for day in days])
-        .withColumns({"source": _source(file), "dt": _filed_under(file), "rejection": rejection(_filed_under(file))})
+        # What can be used is filed under the day of its time.
+        .withColumns({"source": _source(), "dt": F.to_date("at"), "rejection": rejection(_filed_under())})
     )
     lines = lines.observe(counts, F.count("rejection").alias("rejected"), _no_records())
     tasks = tasks_of(size, spark.sparkContext.defaultParallelism)
@@ -249,14 +249,15 @@ def _by_object(lines: str) -> dict[str, dict[str, tuple[str, ...]]]:
     }
 
 
-def _filed_under(path: Column) -> Column:
-    """The day an object is filed under."""
-    return F.to_date(F.substring_index(F.substring_index(path, "/dt=", -1), "/", 1))
+def _filed_under() -> Column:
+    """The day that the object of a line is filed under."""
+    # Not `_metadata.file_path`, for which Spark copies each row once more.
+    return F.to_date(F.substring_index(F.substring_index(F.input_file_name(), "/dt=", -1), "/", 1))
 
 
-def _source(path: Column) -> Column:
-    """An object's key below its day: ``hour=05/messages-...json.gz``."""
-    return F.substring_index(path, "/", -2)
+def _source() -> Column:
+    """The key of a line's object below its day: ``hour=05/messages-...json.gz``."""
+    return F.substring_index(F.input_file_name(), "/", -2)
 
 
 def _below_day(day: date, name: str) -> str:
@@ -274,7 +275,7 @@ def _keep_rejected(spark: SparkSession, path: str, kept: str, day: date, *, some
     counts: dict[str, dict[str, int]] = {}
     if some:
         texts = spark.read.options(**_RAW_READER).text(path)
-        rejected = rejected_lines(texts.withColumn("source", _source(F.col("_metadata.file_path"))), day)
+        rejected = rejected_lines(texts.withColumn("source", _source()), day)
         for source, reason, count in rejected.groupBy("source", "reason").count().collect():
             counts.setdefault(source, {})[reason] = count
         if counts:

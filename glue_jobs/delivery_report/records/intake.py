@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from pushhub.engine.model.record import NO_RECORDS, REQUIRED, SCHEMA_VERSION
 
-from ..storage.schema import CORRUPT, CURATED, KINDS, RAW
+from ..storage.schema import CORRUPT, CURATED, KINDS, PARSING, RAW
 
 _OF_MESSAGES: Final = frozenset(REQUIRED) - {"schema_version", "record_id", "kind", "at"}
 """Fields that every record has, but no pulse or link."""
@@ -74,8 +74,7 @@ def rejected_lines(texts: DataFrame, day: date) -> DataFrame:
     Args:
         texts: ``value`` (the line) and ``source``.
     """
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    parsed = texts.select("source", "value", F.from_json("value", RAW, options).alias("record"))
+    parsed = texts.select("source", "value", F.from_json("value", RAW, PARSING).alias("record"))
     return (
         parsed.select("source", "value", "record.*")
         .withColumn("reason", rejection(F.lit(day)))

@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Else a malformed time that Spark 2 would have taken for one ends the run.
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     # Records come in many small objects: opening one must not weigh as much as 4 MB of reading.
     "spark.sql.files.openCostInBytes": str(256 * 1024),
     # A day has a file of its own: writing to as many as a report has days is cheaper than sorting everything by day
