@@ -241,7 +241,7 @@ class IronMqWorld(PushWorld):
         whole = {name: each for name, each in queue.settings.items() if name != "push"}
         judge_settings(self.judgement, queue.name, whole, shown)
         judge_settings(self.judgement, queue.name, push, shown["push"])
-        if not self._account.weather.storms:
+        if not self._account.weather.storms and self._account.chosen is None:
             # A run that is repeated counts again what it had counted: the total is a statistic.
             posted = sum(each.queue == queue.name for each in self.posted)
             detail = f"{shown['total_messages']}, and {posted} were posted"

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
 
 from pushhub.engine.model.record import NO_RECORDS, REQUIRED, SCHEMA_VERSION
 
@@ -16,6 +17,11 @@ from ..storage.schema import CORRUPT, CURATED, KINDS, PARSING, RAW
 
 _OF_MESSAGES: Final = frozenset(REQUIRED) - {"schema_version", "record_id", "kind", "at"}
 """Fields that every record has, but no pulse or link."""
+
+_TIMES: Final = tuple(each.name for each in RAW.fields if isinstance(each.dataType, TimestampType))
+
+_LONG_AGO: Final = "1970-01-01T00:00:00Z"
+"""No record tells of times before; Parquet's writer would end the whole run at one before 1900."""
 
 
 class IncompleteObject(NamedTuple):
@@ -35,8 +41,8 @@ class IncompleteObject(NamedTuple):
 def rejection(day: Column) -> Column:
     """Why a parsed line cannot be used, null when it can.
 
-    ``malformed`` (no JSON, or a field of another type), ``unknown_version``, ``unknown_kind``, ``missing_field``,
-    ``wrong_day`` (the time of the event is not on the day that it is filed under).
+    ``malformed`` (no JSON, a field of another type, or a time before 1970), ``unknown_version``, ``unknown_kind``,
+    ``missing_field``, ``wrong_day`` (the time of the event is not on the day that it is filed under).
 
     Args:
         day: The day (date) the line is filed under. A column rather than a constant, so that the same compiled code
@@ -49,7 +55,7 @@ def rejection(day: Column) -> Column:
     lacks_owed = (F.col("kind") == "accepted") & F.col("owed").isNull()
     other_day = F.to_date("at") != day
     return (
-        F.when(F.col(CORRUPT).isNotNull(), "malformed")
+        F.when(F.col(CORRUPT).isNotNull() | (F.least(*_TIMES) < F.lit(_LONG_AGO).cast("timestamp")), "malformed")
         .when(~F.col("schema_version").eqNullSafe(SCHEMA_VERSION), "unknown_version")
         .when(~F.col("kind").isin(*KINDS, *NO_RECORDS), "unknown_kind")
         .when(incomplete | lacks_delivery | lacks_owed, "missing_field")
