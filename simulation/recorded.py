@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import Any
 
-from simulation.account import START_MS
 from simulation.endpoints import Asked
 from simulation.promises.judgement import SECOND, Violation, moment
+from simulation.worlds import shown
 
 CLOCKS = 22 * SECOND
 """The most by which an environment's clock is off in a storm, and a second for what is stored in whole ones."""
@@ -33,7 +32,7 @@ def compared(records: Iterable[dict[str, Any]], requests: Iterable[Asked]) -> It
     for record in records:
         if record["kind"] != "attempt" or record["message_id"] not in seen:
             continue
-        began = (round(datetime.fromisoformat(record["started_at"]).timestamp() * 1000) - START_MS) * 1000
+        began = shown.at(record["started_at"])
         about, status = record["message_id"], record["status_code"]
         matching = [each for each in seen[about] if _had(each) == status and abs(each.at - began) <= CLOCKS]
         if not matching:

@@ -62,13 +62,18 @@ def known() -> list[Known]:
 
 def read(path: Path) -> tuple[str, Mapping[str, tuple[Hunk, ...]]]:
     """What a diff says in its first line, and by name of a module, what it replaces there."""
+    (summary, *_), modules = _parts(path)
+    return summary, modules
+
+
+def _parts(path: Path) -> tuple[list[str], Mapping[str, tuple[Hunk, ...]]]:
+    """The lines before the diff, and what it replaces."""
     head, _, diff = path.read_text(encoding="utf-8").partition("\n--- ")
-    return head.partition("\n")[0], _modules("--- " + diff)
+    return head.splitlines(), _modules("--- " + diff)
 
 
 def _read(path: Path) -> Known:
-    summary, modules = read(path)
-    _, *fields = path.read_text(encoding="utf-8").partition("\n--- ")[0].splitlines()
+    (summary, *fields), modules = _parts(path)
     given = dict(each.split(": ", 1) for each in fields if each)
     return Known(
         path.stem.replace("-", " "),
