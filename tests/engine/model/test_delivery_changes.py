@@ -154,6 +154,7 @@ def test_a_delivery_opens_with_what_its_message_says() -> None:
         expires_at=EXPIRES,
         state=DeliveryState.PENDING,
         due_at=START + 7000,
+        delayed_until=START + 7000,
         order_key="k",
         sequence=3,
     )

@@ -320,11 +320,21 @@ def test_index_keys_come_and_go_with_the_state(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("lives_s", "kept_s"), [(7 * 86_400, 8 * 86_400), (2 * 86_400, 3 * 86_400), (60, 3 * 86_400)])
-def test_items_outlive_their_message_by_a_day_and_are_kept_for_three(bench: Bench, lives_s: int, kept_s: int) -> None:
-    given = message(expires_at=message().accepted_at + lives_s * 1_000)
+@pytest.mark.parametrize("delay_s", [0, 5 * 86_400])
+def test_items_outlive_their_message_by_a_day_and_are_kept_for_three(
+    bench: Bench, lives_s: int, kept_s: int, delay_s: int
+) -> None:
+    # Given a message that is due at once, or days later, and lives for a time from then on
+    due_at = message().accepted_at + delay_s * 1_000
+    given = message(due_at=due_at, expires_at=due_at + lives_s * 1_000)
+    # When it is accepted and delivered, and what was read of the delivery is written once more
     bench.store.accept([given])
     bench.store.save(first(given, Verdict.DELIVERED))
-    assert {item["ttl"]["N"] for item in bench.stored()} == {str(given.accepted_at // 1_000 + kept_s)}
+    stored = bench.store.delivery(given.delivery_key(given.subscriber_ids[0]))
+    assert stored is not None
+    bench.store.save(replace(stored, version=stored.version + 1))
+    # Then both items are kept as long
+    assert {item["ttl"]["N"] for item in bench.stored()} == {str(due_at // 1_000 + kept_s)}
 
 
 def test_the_kind_of_an_item_is_what_the_stream_filter_asks_for(bench: Bench) -> None:

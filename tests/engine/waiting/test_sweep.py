@@ -220,13 +220,14 @@ def test_what_expired_before_anybody_tried_it_is_found_on_the_day_of_its_expiry(
     assert len(world.pulled("failed")) == 1
 
 
-def test_what_expired_while_push_was_down_for_a_day_is_still_found_a_day_later() -> None:
-    # Given a message that expires soon, whose order was lost, and that sweep looks at last two days after that
+@pytest.mark.parametrize("delay_h", [0, 100])
+def test_what_expired_while_push_was_down_for_a_day_is_still_found_a_day_later(delay_h: int) -> None:
+    # Given a message that expires soon after it is due, whose order was lost, and that sweep looks at two days later
     world = World()
     world.make_queue("q", subscribers(A), error_queue="failed", expiration=60)
-    world.post("q", b"x")
+    world.post("q", b"x", delay_s=delay_h * HOUR)
     lose_the_stream(world)
-    world.clock.advance(ms=50 * HOUR * 1000)
+    world.clock.advance(ms=(delay_h + 50) * HOUR * 1000)
     # When the table is swept, then it ends as expired, and is reported
     assert sweep(world) == 1
     world.run(seconds=60)

@@ -188,6 +188,7 @@ class Delivery:
         accepted_at: Epoch milliseconds of the message's acceptance.
         expires_at: Epoch milliseconds of the message's expiry.
         due_at: Epoch milliseconds of the next step: the next try, or the end of the reservation. None when settled.
+        delayed_until: When its message was due, epoch milliseconds; None if that was at its acceptance.
         tries: Tries used up (unicast: whole rounds).
         cursor: Index into ``targets`` of the next one to ask in this round.
         acknowledged_attempt: Number of the attempt that was acknowledged.
@@ -218,6 +219,7 @@ class Delivery:
     expires_at: int
     state: DeliveryState = DeliveryState.PENDING
     due_at: int | None
+    delayed_until: int | None = None
     tries: int = 0
     attempts: int = 0
     cursor: int = 0
@@ -330,6 +332,7 @@ def opening(message: Message, subscriber_id: str) -> Delivery:
         accepted_at=message.accepted_at,
         expires_at=message.expires_at,
         due_at=message.due_at,
+        delayed_until=_delayed_until(message),
         order_key=message.ordering.key if message.ordering else None,
         sequence=message.ordering.sequence if message.ordering else None,
     )
@@ -803,8 +806,13 @@ def added(message: Message, subscriber_id: str, *, due_at: int | None) -> Delive
         accepted_at=message.accepted_at,
         expires_at=message.expires_at,
         due_at=due_at,
+        delayed_until=_delayed_until(message),
         added=True,
     )
+
+
+def _delayed_until(message: Message) -> int | None:
+    return message.due_at if message.due_at > message.accepted_at else None
 
 
 def after_asked_try(

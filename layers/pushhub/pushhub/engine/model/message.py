@@ -30,7 +30,7 @@ They are then removed one by one over the course of two days.
 """
 
 KEPT_MS = 3 * 86_400_000
-"""How long, at least, they are kept from the message's acceptance on, however soon it expires: push may be down for a
+"""How long, at least, they are kept from when the message was due on, however soon it expires: push may be down for a
 day, and what it lost is found by sweep, which looks at each message once a day, and ends as expired.
 """
 
@@ -40,9 +40,13 @@ the hub is configured otherwise.
 """
 
 
-def kept_until(accepted_at: int, expires_at: int) -> int:
-    """Until when a message and its deliveries are kept at least, epoch milliseconds."""
-    return max(expires_at + KEPT_AFTER_EXPIRY_MS, accepted_at + KEPT_MS)
+def kept_until(due_at: int, expires_at: int) -> int:
+    """Until when a message and its deliveries are kept at least, epoch milliseconds.
+
+    Args:
+        due_at: When the message was due first, epoch milliseconds: at its acceptance, or when its delay was over.
+    """
+    return max(expires_at + KEPT_AFTER_EXPIRY_MS, due_at + KEPT_MS)
 
 
 def hops_said(text: str) -> int:

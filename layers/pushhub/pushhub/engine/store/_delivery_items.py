@@ -75,7 +75,7 @@ def is_unsettled(delivery: Delivery) -> bool:
 
 def kept_until_s(delivery: Delivery) -> int:
     """When a delivery's item goes by its time to live, epoch seconds."""
-    return kept_until(delivery.accepted_at, delivery.expires_at) // 1000
+    return kept_until(delivery.delayed_until or delivery.accepted_at, delivery.expires_at) // 1000
 
 
 def encode_delivery(delivery: Delivery, shards: int = FEW_SHARDS) -> Item:
@@ -98,6 +98,7 @@ def encode_delivery(delivery: Delivery, shards: int = FEW_SHARDS) -> Item:
     }
     optional = {
         "due_at": delivery.due_at,
+        "delayed_until": delivery.delayed_until,
         "cursor": delivery.cursor or None,
         "acknowledged_attempt": delivery.acknowledged_attempt,
         "settled_at": delivery.settled_at,
@@ -148,6 +149,7 @@ def decode_delivery(image: Item) -> Delivery:
         expires_at=int(image["expires_at"]["N"]),
         state=DeliveryState(image["state"]["S"]),
         due_at=numbers(image, "due_at"),
+        delayed_until=numbers(image, "delayed_until"),
         tries=int(image["tries"]["N"]),
         attempts=int(image["attempts"]["N"]),
         cursor=numbers(image, "cursor") or 0,

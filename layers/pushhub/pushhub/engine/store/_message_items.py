@@ -19,7 +19,7 @@ def encode_fields(message: Message) -> Item:
         "accepted_at": number(message.accepted_at),
         "due_at": number(message.due_at),
         "expires_at": number(message.expires_at),
-        "ttl": number(kept_until(message.accepted_at, message.expires_at) // 1000),
+        "ttl": number(kept_until(message.due_at, message.expires_at) // 1000),
     }
     if message.body is not None:
         item |= encode_body(message.body)

@@ -149,7 +149,7 @@ class Sweep(Component):
                 # untried deliveries have to be found before that, and at the message's expiry without delay: each
                 # message is checked once a day.
                 late = message.due_at < before or message.expires_at <= now
-                if late and now < kept_until(message.accepted_at, message.expires_at):
+                if late and now < kept_until(message.due_at, message.expires_at):
                     queue = self.queues.of(message.queue)
                     yield _Found(self.push_queue if queue is self.queues.usual else queue, order)
                 continue
