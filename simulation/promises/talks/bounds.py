@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from simulation.promises.documents import numbers, said
 from simulation.promises.talks.notifications import Connect
+from simulation.promises.talks.services import mapped
 from simulation.promises.talks.talk import Came, Talk
 
 A_DAY_S, A_YEAR_S = 86_400, 31_536_000
@@ -180,12 +181,6 @@ def stores(talk: Talk) -> None:
     talk.through(_pushed, _described, _patterns, dear[talk.turn % len(dear)])
 
 
-def _mapped(talk: Talk, name: str, kinds: Sequence[str], **more: Any) -> str:
-    fields = {"name": name, "url": f"https://{name}.example/in", "token": "t", "messages": list(kinds), **more}
-    answer = talk.ask("POST", "/mappings", {"mapping": fields}, status=201)
-    return str(answer.get("mapping", answer)["id"])
-
-
 def _pushed(talk: Talk) -> None:
     """A body of exactly the size that is allowed, and one byte more."""
     most = numbers("hub-protocol", "pushed body; answer")[0]
@@ -249,13 +244,13 @@ def _answered(talk: Talk, said_so: Mapping[str, Any], size: int, *, asked_again:
 
     talk.listen("bounds-answers.example", answers)
     kinds = [f"bounds:{each}" for each in said_so]
-    mapping_id = _mapped(talk, "bounds-answers", kinds, options={"retry_base": 10, "retry_cap": 60})
+    mapping = mapped(talk, "bounds-answers", kinds, options={"retry_base": 10, "retry_cap": 60})
     talk.sleep(61)
     for each in kinds:
         talk.ask("POST", "/messages", {"message": each, "payload": {}}, status=201)
     talk.sleep(3 * MINUTE)
     talk.came("how often each is asked", dict.fromkeys(said_so, 2 if asked_again else 1), asked)
-    talk.ask("DELETE", f"/mappings/{mapping_id}")
+    talk.ask("DELETE", mapping)
 
 
 def _notices(talk: Talk) -> None:
@@ -269,7 +264,7 @@ def _notices(talk: Talk) -> None:
         return 200, json.dumps({"message_id": json.loads(came.body)["message_id"], "notifications": notes}).encode()
 
     talk.listen("bounds-notices.example", answers)
-    mapping_id = _mapped(talk, "bounds-notices", ["bounds:notices"])
+    mapping = mapped(talk, "bounds-notices", ["bounds:notices"])
     talk.sleep(61)
     talk.ask("POST", "/messages", {"message": "bounds:notices", "payload": {}}, status=201)
     talk.sleep(20)
@@ -281,7 +276,7 @@ def _notices(talk: Talk) -> None:
     talk.is_so("the first hundred", {f"bounds {number}" for number in range(most)}, {*ours})
     lengths = [len(ours[f"bounds {number}"]["description"]) for number in range(2)]
     talk.is_so("descriptions", [text, text], lengths)
-    talk.ask("DELETE", f"/mappings/{mapping_id}")
+    talk.ask("DELETE", mapping)
 
 
 def _chain(talk: Talk) -> None:
@@ -293,14 +288,14 @@ def _chain(talk: Talk) -> None:
         return 200, json.dumps({"message_id": json.loads(came.body)["message_id"], "messages": [child]}).encode()
 
     came = talk.listen("bounds-chain.example", answers)
-    mapping_id = _mapped(talk, "bounds-chain", ["bounds:chain"])
+    mapping = mapped(talk, "bounds-chain", ["bounds:chain"])
     talk.sleep(61)
     talk.ask("POST", "/messages", child, status=201)
     talk.sleep(most * (5 + 3 * talk.gathered_s))
     talk.came("the posted one and its generations", 1 + most, len(came))
     notices = talk.ask("GET", "/notifications?level=error")["notifications"]
     talk.is_so("what is told of it", True, any(f"{most} messages" in each["description"] for each in notices))
-    talk.ask("DELETE", f"/mappings/{mapping_id}")
+    talk.ask("DELETE", mapping)
 
 
 def _put_off(talk: Talk) -> None:
@@ -312,7 +307,7 @@ def _put_off(talk: Talk) -> None:
 
     came = talk.listen("bounds-off.example", answers)
     options = {"retry_base": 600, "retry_cap": 600, "max_attempts": 1}
-    mapping_id = _mapped(talk, "bounds-off", ["bounds:off"], options=options)
+    mapping = mapped(talk, "bounds-off", ["bounds:off"], options=options)
     talk.sleep(61)
     message = talk.ask("POST", "/messages", {"message": "bounds:off", "payload": {}}, status=201)["message_id"]
     talk.sleep((most + 30) * 2 * MINUTE)
@@ -324,7 +319,7 @@ def _put_off(talk: Talk) -> None:
     [copy] = talk.ask("GET", f"/messages/{message}", shows={"children": [...]})["children"]
     talk.ask("GET", f"/messages/{copy['id']}", shows={"state": "parked"})
     talk.ask("PUT", f"/messages/{copy['id']}", {"archive": True})
-    talk.ask("DELETE", f"/mappings/{mapping_id}")
+    talk.ask("DELETE", mapping)
 
 
 def _described(talk: Talk) -> None:

@@ -12,11 +12,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from simulation.promises.talks.services import AN_ID, done, mapped, pushed
 from simulation.promises.talks.talk import Came, Talk
 
 MINUTE = 60
-AN_ID = 24
-"""Digits of an identifier."""
 
 
 def through(talk: Talk) -> None:
@@ -24,26 +23,9 @@ def through(talk: Talk) -> None:
     talk.through(mappings, filtered, answers, held, schedulers, integrations, lists)
 
 
-def _map(talk: Talk, name: str, kinds: Sequence[str], **more: Any) -> str:
-    fields = {"name": name, "url": f"https://{name}.example/in", "token": "t", "messages": list(kinds), **more}
-    answer = talk.ask("POST", "/mappings", {"mapping": fields}, status=201)
-    return str(answer.get("mapping", answer)["id"])
-
-
-def _push(talk: Talk, kind: str, payload: Mapping[str, Any]) -> str:
-    shows = {"message": kind, "payload": payload, "message_id": lambda each: len(each) == AN_ID}
-    return str(
-        talk.ask("POST", "/messages", {"message": kind, "payload": payload}, status=201, shows=shows)["message_id"]
-    )
-
-
 def _rows(talk: Talk, kind: str, query: str, shows: object) -> None:
     answer = talk.ask("GET", f"/{kind}{query}")
     talk.is_so(f"the list of {kind}", shows, answer.get(kind, answer) if isinstance(answer, dict) else answer)
-
-
-def _done(came: Came, **more: Any) -> tuple[int, bytes]:
-    return 200, json.dumps({"message_id": json.loads(came.body)["message_id"], **more}).encode()
 
 
 def _payloads(came: Sequence[Came]) -> list[Any]:
@@ -52,10 +34,16 @@ def _payloads(came: Sequence[Came]) -> list[Any]:
 
 def mappings(talk: Talk) -> None:
     """Made, changed in part, listed, refused, switched off and removed; what services get."""
-    came = talk.listen("talk-map.example", _done)
-    mapping_id = _map(talk, "talk-map", ["talk:map"])
-    shown = {"id": mapping_id, "name": "talk-map", "messages": ["talk:map"], "enabled": True, "required": False}
-    talk.ask("GET", f"/mappings/{mapping_id}", shows=lambda each: _like(shown, each.get("mapping", each)))
+    came = talk.listen("talk-map.example", done)
+    mapping = mapped(talk, "talk-map", ["talk:map"])
+    shown = {
+        "id": mapping.rpartition("/")[2],
+        "name": "talk-map",
+        "messages": ["talk:map"],
+        "enabled": True,
+        "required": False,
+    }
+    talk.ask("GET", mapping, shows=lambda each: _like(shown, each.get("mapping", each)))
     _rows(talk, "mappings", "", [shown])
     bad: dict[str, Any]
     for bad in (
@@ -80,8 +68,8 @@ def mappings(talk: Talk) -> None:
     ):
         talk.refused("POST", "/messages", bad_message, status=422, shows={"error": str})
     talk.with_headers(x_augury_token="no").ask("GET", "/mappings", status=401, shows={"error": "Token is invalid."})
-    message_id = _push(talk, "talk:map", {"n": 1})
-    _push(talk, "talk:nobody", {"n": 2})
+    message_id = pushed(talk, "talk:map", {"n": 1})
+    pushed(talk, "talk:nobody", {"n": 2})
     talk.sleep(20)
     talk.came("one of two", [{"message": "talk:map", "payload": {"n": 1}}], [json.loads(each.body) for each in came])
     talk.came(
@@ -96,17 +84,17 @@ def mappings(talk: Talk) -> None:
     )
     talk.ask("GET", f"/messages/{message_id}", shows={"message": "talk:map", "children": [{"id": copy}]})
     talk.ask("GET", f"/messages/{24 * '0'}", status=404)
-    talk.ask("PUT", f"/mappings/{mapping_id}", {"mapping": {"enabled": False, "messages": ["talk:map", "talk:more"]}})
+    talk.ask("PUT", mapping, {"mapping": {"enabled": False, "messages": ["talk:map", "talk:more"]}})
     talk.sleep(61)
-    _push(talk, "talk:map", {"n": 3})
+    pushed(talk, "talk:map", {"n": 3})
     talk.sleep(5)
-    talk.ask("PUT", f"/mappings/{mapping_id}", {"mapping": {"enabled": True}})
+    talk.ask("PUT", mapping, {"mapping": {"enabled": True}})
     talk.sleep(61)
-    _push(talk, "talk:more", {"n": 4})
+    pushed(talk, "talk:more", {"n": 4})
     talk.sleep(20)
     talk.came("not while it is off", [{"n": 1}, {"n": 4}], _payloads(came))
-    talk.ask("DELETE", f"/mappings/{mapping_id}")
-    talk.ask("GET", f"/mappings/{mapping_id}", status=404)
+    talk.ask("DELETE", mapping)
+    talk.ask("GET", mapping, status=404)
     _rows(talk, "mappings", "", [])
 
 
@@ -125,29 +113,29 @@ def filtered(talk: Talk) -> None:
         ("payload.items.*.k", "eq", "v", [1]),
     )
     heard: list[tuple[str, Sequence[Came], list[int]]] = []
-    mapping_ids: list[str] = []
+    paths: list[str] = []
     for number, (path, operator, value, wanted) in enumerate(cases):
         name = f"talk-filter-{number}"
-        heard.append((operator, talk.listen(f"{name}.example", _done), wanted))
-        mapping_ids.append(
-            _map(talk, name, ["talk:filter"], filters=[{"path": path, "operator": operator, "value": value}])
+        heard.append((operator, talk.listen(f"{name}.example", done), wanted))
+        paths.append(
+            mapped(talk, name, ["talk:filter"], filters=[{"path": path, "operator": operator, "value": value}])
         )
     one = [{"path": "payload.items.*.k", "operator": "eq", "value": "v", "match_rule": "any"}]
-    heard.append(("any", talk.listen("talk-any.example", _done), [1, 2]))
-    mapping_ids.append(_map(talk, "talk-any", ["talk:filter"], filters=one))
+    heard.append(("any", talk.listen("talk-any.example", done), [1, 2]))
+    paths.append(mapped(talk, "talk-any", ["talk:filter"], filters=one))
     both = [
         {"path": "payload.n", "operator": "gt", "value": "1"},
         {"path": "payload.n", "operator": "lt", "value": "3"},
     ]
-    heard.append(("both", talk.listen("talk-both.example", _done), [2]))
-    mapping_ids.append(_map(talk, "talk-both", ["talk:filter"], filters=both))
+    heard.append(("both", talk.listen("talk-both.example", done), [2]))
+    paths.append(mapped(talk, "talk-both", ["talk:filter"], filters=both))
     parameter = talk.ask(
         "POST", "/parameters", {"parameter": {"name": "talk.key", "value": "7", "data_type": "integer"}}, status=201
     )
     parameter = parameter.get("parameter", parameter)
-    once = talk.listen("talk-once.example", lambda each: _done(each, parameters=[{"name": "talk.key", "value": 8}]))
-    mapping_ids.append(
-        _map(talk, "talk-once", ["talk:filter"], identifiers={"n": "payload.same"}, parameters=[parameter["id"]])
+    once = talk.listen("talk-once.example", lambda each: done(each, parameters=[{"name": "talk.key", "value": 8}]))
+    paths.append(
+        mapped(talk, "talk-once", ["talk:filter"], identifiers={"n": "payload.same"}, parameters=[parameter["id"]])
     )
     talk.sleep(61)
     for payload in (
@@ -156,7 +144,7 @@ def filtered(talk: Talk) -> None:
         {"n": 3, "a": "", "same": 2},
         {"n": 4},
     ):
-        _push(talk, "talk:filter", payload)
+        pushed(talk, "talk:filter", payload)
         talk.sleep(10)
     talk.sleep(20)
     for operator, came, wanted in heard:
@@ -181,8 +169,8 @@ def filtered(talk: Talk) -> None:
         shows=lambda each: _like({"name": "talk.key"}, each.get("parameter", each)),
     )
     talk.ask("DELETE", f"/parameters/{parameter['id']}")
-    for each in mapping_ids:
-        talk.ask("DELETE", f"/mappings/{each}")
+    for each in paths:
+        talk.ask("DELETE", each)
 
 
 def answers(talk: Talk) -> None:
@@ -191,10 +179,10 @@ def answers(talk: Talk) -> None:
 
     def later(came: Came) -> tuple[int, bytes]:
         polls.append(json.loads(came.body)["message_id"])
-        return _done(came, delay=40, update_url="/status") if len(polls) < 3 else _done(came, result="at last")
+        return done(came, delay=40, update_url="/status") if len(polls) < 3 else done(came, result="at last")
 
     def puts_off(came: Came) -> tuple[int, bytes]:
-        return _done(came, delay=30) if len(put_off) < 2 else _done(came)
+        return done(came, delay=30) if len(put_off) < 2 else done(came)
 
     def parent(came: Came) -> tuple[int, bytes]:
         children = [
@@ -202,24 +190,24 @@ def answers(talk: Talk) -> None:
             {"message": "talk:child", "payload": {"of": 2}, "delay": 60},
         ]
         notes = [{"level": "warn", "subject": "hm", "description": "d"}]
-        return _done(came, messages=children, notifications=notes)
+        return done(came, messages=children, notifications=notes)
 
     wrong = iter([(201, b"{}"), (200, b"no"), (200, b"[]"), (200, b'{"message_id": "other"}'), (302, b""), (500, b"")])
 
     def fails(came: Came) -> tuple[int, bytes]:
-        return next(wrong, None) or _done(came)
+        return next(wrong, None) or done(came)
 
     came = talk.listen("talk-later.example", later)
     put_off = talk.listen("talk-off.example", puts_off)
     talk.listen("talk-parent.example", parent)
-    children = talk.listen("talk-child.example", _done)
+    children = talk.listen("talk-child.example", done)
     failed = talk.listen("talk-wrong.example", fails)
-    mapping_ids = [
-        _map(talk, f"talk-{name}", [f"talk:{name}"], options={"retry_base": 10, "retry_cap": 60})
+    paths = [
+        mapped(talk, f"talk-{name}", [f"talk:{name}"], options={"retry_base": 10, "retry_cap": 60})
         for name in ("later", "off", "parent", "child", "wrong")
     ]
     talk.sleep(61)
-    ids = {name: _push(talk, f"talk:{name}", {"of": name}) for name in ("later", "off", "parent", "wrong")}
+    ids = {name: pushed(talk, f"talk:{name}", {"of": name}) for name in ("later", "off", "parent", "wrong")}
     talk.sleep(10)
     talk.came("a child at once", [{"of": 1}], _payloads(children))
     talk.ask(
@@ -248,18 +236,18 @@ def answers(talk: Talk) -> None:
         [{"level": "warn", "subject": "hm", "description": "d", "occurrences": 1}],
     )
     _rows(talk, "notifications", "?level=error", [])
-    for each in mapping_ids:
-        talk.ask("DELETE", f"/mappings/{each}")
+    for each in paths:
+        talk.ask("DELETE", each)
 
 
 def held(talk: Talk) -> None:
     """What has failed often enough waits for a person, who has it tried again or gives it up."""
     says = {"status": 500}
-    came = talk.listen("talk-held.example", lambda each: (500, b"no") if says["status"] == 500 else _done(each))
-    mapping_id = _map(talk, "talk-held", ["talk:held"], options={"retry_base": 5, "retry_cap": 60, "max_attempts": 2})
+    came = talk.listen("talk-held.example", lambda each: (500, b"no") if says["status"] == 500 else done(each))
+    mapping = mapped(talk, "talk-held", ["talk:held"], options={"retry_base": 5, "retry_cap": 60, "max_attempts": 2})
     talk.sleep(61)
     for number in range(2):
-        _push(talk, "talk:held", {"n": number})
+        pushed(talk, "talk:held", {"n": number})
     talk.sleep(2)
     talk.sleep(2 * MINUTE)
     talk.came("two tries each", [0, 0, 1, 1], sorted(each["n"] for each in _payloads(came)))
@@ -280,13 +268,13 @@ def held(talk: Talk) -> None:
     talk.ask("GET", f"/messages/{second}", shows={"state": "never_processed"})
     talk.ask("GET", "/queues", shows={"parked": 0})
     talk.ask("PUT", f"/messages/{first}", {"attempt_now": True}, status=422)
-    talk.ask("DELETE", f"/mappings/{mapping_id}")
+    talk.ask("DELETE", mapping)
 
 
 def schedulers(talk: Talk) -> None:
     """A message of a type, each so many minutes, until it is switched off."""
-    came = talk.listen("talk-tick.example", _done)
-    mapping_id = _map(talk, "talk-tick", ["talk:tick"])
+    came = talk.listen("talk-tick.example", done)
+    mapping = mapped(talk, "talk-tick", ["talk:tick"])
     fields = {"key": "talk:tick", "count": 2, "interval": "minutes"}
     talk.refused(
         "POST",
@@ -300,10 +288,10 @@ def schedulers(talk: Talk) -> None:
         allowed = talk.ask("POST", "/schedulers", body, status=201)
         talk.ask("DELETE", f"/schedulers/{allowed.get('scheduler', allowed)['id']}")
     # While anything is due later, each minute is looked at.
-    later = talk.listen("talk-wait.example", lambda each: _done(each, delay=3_600, update_url="/x"))
-    waits = _map(talk, "talk-wait", ["talk:wait"])
+    later = talk.listen("talk-wait.example", lambda each: done(each, delay=3_600, update_url="/x"))
+    waits = mapped(talk, "talk-wait", ["talk:wait"])
     talk.sleep(61)
-    _push(talk, "talk:wait", {})
+    pushed(talk, "talk:wait", {})
     talk.sleep(10)
     talk.came("it waits", 1, len(later))
     scheduler = talk.ask("POST", "/schedulers", {"scheduler": fields}, status=201)
@@ -319,8 +307,8 @@ def schedulers(talk: Talk) -> None:
     talk.sleep(8 * MINUTE)
     talk.came("not once it is gone", count, len(came))
     _rows(talk, "schedulers", "", [])
-    for each in (mapping_id, waits):
-        talk.ask("DELETE", f"/mappings/{each}")
+    for each in (mapping, waits):
+        talk.ask("DELETE", each)
 
 
 def integrations(talk: Talk) -> None:
@@ -336,7 +324,7 @@ def integrations(talk: Talk) -> None:
         "services": [service, {"name": "free", "path": "/free", "recommends": {"messages": ["talk:free"]}}],
     }
     came = talk.listen(
-        "talk-described.example", lambda each: (200, json.dumps(described).encode()) if not each.body else _done(each)
+        "talk-described.example", lambda each: (200, json.dumps(described).encode()) if not each.body else done(each)
     )
     fields = {"name": "talkative", "url": "https://talk-described.example", "token": "t", "category": "custom"}
     integration = talk.ask("POST", "/integrations", {"integration": fields}, status=201)
@@ -353,7 +341,7 @@ def integrations(talk: Talk) -> None:
         "POST", f"/integrations/{integration['id']}/signup", {"parameters": {"api_key": "k"}, "enabled": ["import"]}
     )
     talk.sleep(61)
-    _push(talk, "talk:import", {"n": 1})
+    pushed(talk, "talk:import", {"n": 1})
     talk.sleep(20)
     sent = [each for each in came if each.body]
     talk.came(
@@ -368,18 +356,18 @@ def integrations(talk: Talk) -> None:
 
 def lists(talk: Talk) -> None:
     """Pages of 25, by type, state, time and mapping; counts."""
-    talk.listen("talk-list.example", _done)
-    mapping_id = _map(talk, "talk-list", ["talk:list"])
+    talk.listen("talk-list.example", done)
+    mapping = mapped(talk, "talk-list", ["talk:list"])
     talk.sleep(61)
     ids = []
     for number in range(30):
-        ids.append(_push(talk, "talk:list", {"n": number}))
+        ids.append(pushed(talk, "talk:list", {"n": number}))
         talk.sleep(1.1)
     talk.sleep(30)
     shows: Callable[[int], Any] = lambda count: lambda each: len(each) == count  # noqa: E731 (a short name for a check)
     talk.ask("GET", "/queues/archived.json?message=talk:list", shows=shows(25))
     talk.ask("GET", "/queues/archived.json?message=talk:list&page=2", shows=shows(5))
-    talk.ask("GET", f"/queues/archived.json?mapping_id={mapping_id}", shows=shows(25))
+    talk.ask("GET", f"/queues/archived.json?mapping={mapping.rpartition('/')[2]}", shows=shows(25))
     talk.ask("GET", "/queues/archived?message=talk:list", shows={"page": 1, "pages": 2, "messages": list})
     talk.ask("GET", "/queues/archived.json?message=talk:list&source=incoming&page=2", shows=shows(5))
     talk.ask("GET", f"/queues/archived.json?source=incoming&message_id={ids[3]}", shows=[{"message_id": ids[3]}])
@@ -388,7 +376,7 @@ def lists(talk: Talk) -> None:
     talk.ask("GET", "/queues/archived.json?message=talk:list&state=failing", shows=[])
     _rows(talk, "available_messages", "", lambda each: {"talk:list", "talk:map", "talk:child"} <= {*each})
     talk.ask("GET", "/queues", shows={"incoming": 0, "pending": 0, "failing": 0, "parked": 0})
-    talk.ask("DELETE", f"/mappings/{mapping_id}")
+    talk.ask("DELETE", mapping)
 
 
 def _like(expected: Mapping[str, Any], found: Mapping[str, Any]) -> bool:

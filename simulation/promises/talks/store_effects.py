@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from simulation.promises.talks.pages import Page, by_pages, chosen
+from simulation.promises.talks.services import copies, done, mapped, pushed
 from simulation.promises.talks.talk import Came, Say, Talk
 
 MINUTE = 60
@@ -23,29 +24,6 @@ PER_PAGE = 25
 def through(talk: Talk) -> None:
     """Everything."""
     talk.through(_as_written, _answered, _noticed, _patterns, _identified, _listed)
-
-
-def done(came: Came, **more: Any) -> tuple[int, bytes]:
-    """The answer of a service that has completed a message, and says more."""
-    return 200, json.dumps({"message_id": json.loads(came.body)["message_id"], **more}).encode()
-
-
-def mapped(talk: Talk, name: str, kinds: Sequence[str], **more: Any) -> str:
-    """A mapping with a service at a host of its name; its path."""
-    fields = {"name": name, "url": f"https://{name}.example/in", "token": "t", "messages": list(kinds), **more}
-    return f"/mappings/{talk.ask('POST', '/mappings', {'mapping': fields}, status=201)['id']}"
-
-
-def pushed(talk: Talk, kind: str, payload: Mapping[str, Any], **more: Any) -> str:
-    """A message is posted; its id."""
-    body = {"message": kind, "payload": payload, **more}
-    return str(talk.ask("POST", "/messages", body, status=201, shows=body)["message_id"])
-
-
-def copies(talk: Talk, message_id: str) -> list[dict[str, Any]]:
-    """What was made of a message, with all details."""
-    children = talk.ask("GET", f"/messages/{message_id}")["children"]
-    return [talk.ask("GET", f"/messages/{each['id']}") for each in children]
 
 
 def _as_written(talk: Talk) -> None:

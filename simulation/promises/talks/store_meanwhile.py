@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from simulation.promises.judgement import SECOND
-from simulation.promises.talks.store_effects import copies, done, mapped, pushed
+from simulation.promises.talks.services import copies, done, mapped, pushed
 from simulation.promises.talks.talk import Came, Talk
 
 MINUTE = 60

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from simulation.promises.talks.services import done
 from simulation.promises.talks.talk import Came, Talk
 
 HIDDEN = "********"
@@ -20,10 +21,6 @@ MINUTE = 60
 def through(talk: Talk) -> None:
     """Everything."""
     talk.through(_mapping, _parameters, _scheduler, _integration)
-
-
-def _done(came: Came, **more: Any) -> tuple[int, bytes]:
-    return 200, json.dumps({"message_id": json.loads(came.body)["message_id"], **more}).encode()
 
 
 def _kept(talk: Talk, kind: str, fields: Mapping[str, Any], others: Mapping[str, Any], **secret: str) -> str:
@@ -127,7 +124,7 @@ def _mapping(talk: Talk) -> None:
 
 def _parameters(talk: Talk) -> None:
     """Values of each type, as they are shown and as services get them; texts are read as their type."""
-    came = talk.listen("kept-parameters.example", _done)
+    came = talk.listen("kept-parameters.example", done)
     values: tuple[tuple[str, Any, Any], ...] = (
         ("string", "7", "7"),
         ("string", "é 🦊", "é 🦊"),
@@ -230,7 +227,7 @@ def _integration(talk: Talk) -> None:
 
     def says(each: Came) -> tuple[int, bytes]:
         asked.append(each.path)
-        return (200, json.dumps(described).encode()) if each.path.endswith("endpoint.json") else _done(each)
+        return (200, json.dumps(described).encode()) if each.path.endswith("endpoint.json") else done(each)
 
     came = talk.listen("kept-described.example", says)
     fields = {"name": "kept", "url": "https://kept-described.example/base", "token": "t", "category": "custom"}

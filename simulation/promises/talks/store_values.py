@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulation.promises.talks.store_effects import copies, done, mapped, pushed
+from simulation.promises.talks.services import copies, done, mapped, pushed
 from simulation.promises.talks.talk import Came, Talk
 from simulation.promises.talks.webhooks import OTHER_SECRET, is_signed
 

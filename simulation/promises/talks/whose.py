@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulation.promises.talks.notifications import Connect
+from simulation.promises.talks.services import done
 from simulation.promises.talks.talk import Came, Talk
 
 SINCE = "2020-01-01T00:00:00Z"
@@ -215,9 +216,6 @@ def _mappings(mine: Talk, theirs: Talk) -> None:
     came: dict[str, Sequence[Came]] = {}
     mapping_ids: dict[str, list[str]] = {}
     ids: dict[str, str] = {}
-
-    def done(each: Came) -> tuple[int, bytes]:
-        return 200, json.dumps({"message_id": json.loads(each.body)["message_id"]}).encode()
 
     for name, talk in (("mine", mine), ("theirs", theirs)):
         given = {"name": "whose.key", "value": name, "data_type": "string"}
