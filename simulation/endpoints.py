@@ -85,6 +85,7 @@ class Asked:
         said: The body of the answer.
         path: The path that it was sent to.
         query: Its query.
+        method: Its method.
     """
 
     at: int
@@ -99,6 +100,7 @@ class Asked:
     said: bytes = b""
     path: str = ""
     query: str = ""
+    method: str = ""
 
 
 class Endpoint:
@@ -147,7 +149,9 @@ class Endpoint:
         headers = {name.lower(): value for name, value in request.headers.items()}
         message_id = self.about(headers, request.body)
         url = urlsplit(request.url)
-        seen = Asked(now, headers, request.body, message_id, environment, path=url.path, query=url.query)
+        seen = Asked(
+            now, headers, request.body, message_id, environment, path=url.path, query=url.query, method=request.method
+        )
         self.log.append(seen)
         self.about_message[message_id].append(seen)
         if mood is Mood.DOWN or (mood is Mood.FLAPPING and now // MINUTE % 2):

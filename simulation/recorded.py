@@ -15,6 +15,9 @@ from simulation.worlds import shown
 CLOCKS = 22 * SECOND
 """The most by which an environment's clock is off in a storm, and a second for what is stored in whole ones."""
 
+UNASKED = frozenset({"oauth", "credentials", "transformation"})
+"""Errors that come before a request, so that there is none."""
+
 NEVER_MADE, OTHER_BYTES = "a request is recorded that was never made", "a request is recorded with other bytes"
 
 
@@ -31,6 +34,8 @@ def compared(records: Iterable[dict[str, Any]], requests: Iterable[Asked]) -> It
             seen[request.message_id].append(request)
     for record in records:
         if record["kind"] != "attempt" or record["message_id"] not in seen:
+            continue
+        if record["error_class"] in UNASKED and record["status_code"] == 0:
             continue
         began = shown.at(record["started_at"])
         about, status = record["message_id"], record["status_code"]

@@ -56,7 +56,7 @@ SETTLES_WITHIN = 40
 LONGEST_EXPIRY = 8 * 24
 """Hours until the last message expires, if nothing else ends it."""
 
-LONGEST_TALK = 60
+LONGEST_TALK = 120
 """Hours that a talk lasts at most."""
 
 LONGEST_RECORDING = 30

@@ -25,7 +25,7 @@ from pushhub.engine.model.message import Message
 from simulation.account import START_MS, Account, HttpAnswer
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.promises.judgement import Violation
-from simulation.promises.talks import doors, listings, signing, transformed
+from simulation.promises.talks import coded, doors, inherited, listings, signing, token_subscribers, tokens, transformed
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR, MINUTE
 from simulation.worlds.world import Owed, PushWorld, moment
@@ -272,12 +272,16 @@ class GatesWorld(PushWorld):
         return message.queue == QUEUE and message.project in {project for project, _ in self._projects}
 
     def talk(self) -> None:
-        """Lists, signatures, code of endpoints, and what all routes have in common, talked through."""
+        """Lists, signatures, gates, code of endpoints, and what all routes have in common, talked through."""
         talk = self._talking_webhooks()
         listings.webhooks(talk)
         signing.webhooks(talk)
         transformed.webhooks(talk)
+        coded.webhooks(talk)
         doors.webhooks(talk)
+        tokens.webhooks(talk)
+        token_subscribers.webhooks(talk)
+        inherited.webhooks(talk)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -17,7 +17,7 @@ from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.ids import engine_id
 from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.sinks import FOREVER, Looked, Order, Sent, Sinks, Taken
-from simulation.promises.talks import senders, streams
+from simulation.promises.talks import arrivals, aws_receivers, senders, streams, written
 from simulation.receivers import Form, Receiver, Trouble, troubles
 from simulation.scheduler import SECOND
 from simulation.worlds.world import PushWorld
@@ -283,10 +283,13 @@ class SinksWorld(PushWorld):
         return message.project == self._project
 
     def talk(self) -> None:
-        """Streams and sources, talked through."""
+        """Streams, sources and receivers on AWS, talked through."""
         talk = self._talking_webhooks()
         streams.webhooks(talk)
         senders.webhooks(talk)
+        arrivals.webhooks(talk)
+        aws_receivers.webhooks(talk)
+        written.webhooks(talk)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -18,7 +18,7 @@ from simulation.account import HttpAnswer
 from simulation.endpoints import Endpoint, Mood
 from simulation.promises.judgement import Violation
 from simulation.promises.quotas import Posted, Quota, Quotas
-from simulation.promises.talks import command_line, portals, rights, round_trips
+from simulation.promises.talks import command_line, conditions, operational_events, portals, rights, round_trips
 from simulation.promises.tasks import SOON_S, Began, Replay, Tasks
 from simulation.scheduler import SECOND
 from simulation.weather import Kind
@@ -132,6 +132,8 @@ class TenantsWorld(World):
         rights.webhooks(one, two)
         round_trips.webhooks(one)
         portals.webhooks(one)
+        operational_events.webhooks(one)
+        conditions.webhooks(one)
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
         """Producers of each project with a quota, and the owners who begin tasks."""

@@ -33,7 +33,17 @@ from simulation.promises.flow import Waiting
 from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.push import FOREVER
 from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
-from simulation.promises.talks import bounds, command_line, described, edges, effects, readers, whose
+from simulation.promises.talks import (
+    bounds,
+    command_line,
+    deliveries,
+    described,
+    edges,
+    effects,
+    readers,
+    replays,
+    whose,
+)
 from simulation.promises.talks import webhooks as talks
 from simulation.promises.webhooks import RAMP_S, Posted, Webhooks
 from simulation.promises.webhooks import Endpoint as MadeEndpoint
@@ -434,6 +444,8 @@ class WebhooksWorld(PushWorld):
         bounds.webhooks(one)
         effects.webhooks(one)
         readers.webhooks(one)
+        deliveries.webhooks(one)
+        replays.webhooks(one)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

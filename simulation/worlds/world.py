@@ -244,8 +244,10 @@ class World(ABC):
         came: list[Came] = []
 
         def answers(seen: Asked, _: Random) -> Reply:
-            came.append(Came(seen.at, seen.headers, seen.body, seen.path, seen.query))
+            came.append(Came(seen.at, seen.headers, seen.body, seen.path, seen.query, seen.method))
             status, body, *headers = say(came[-1])
+            if not status:
+                return Reply(error_class=body.decode(), takes=0)
             return Reply(status, body=body, takes=0, headers=headers[0] if headers else {})
 
         self._account.endpoints.add(host, [(0, Mood.WELL)]).answers = answers

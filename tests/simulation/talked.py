@@ -21,7 +21,7 @@ from simulation.weather import Weather
 from simulation.worlds.world import World
 
 HOUR = 3_600 * SECOND
-LONGEST_H = 72
+LONGEST_H = 2_400
 
 Changed = Callable[[Any], Any]
 """Makes another answer of what an answer's JSON says."""

@@ -117,6 +117,9 @@ def test_an_attempt_has_an_answer_or_an_error(answer: dict[str, Any], rules: lis
         ({"bytes_in": 3}, ["a request is recorded with other bytes"]),
         ({"status_code": 501}, ["a request is recorded that was never made"]),
         ({"started_at": iso_time(ACCEPTED_MS + 60_000)}, ["a request is recorded that was never made"]),
+        ({"status_code": 0, "error_class": "connect"}, ["a request is recorded that was never made"]),
+        # For want of a token nothing is sent
+        ({"status_code": 0, "error_class": "oauth"}, []),
         # Nothing is known of what no endpoint was asked for
         ({"message_id": "2"}, []),
     ],

@@ -124,7 +124,9 @@ def _meta(event: Event) -> Headers:
     return {"x-hub-signature-256": f"sha256={_hmac(event.secret, event.body).hex()}"}
 
 
-def _standard(prefix: str) -> Callable[[Event], Headers]:
+def standard_webhooks(prefix: str) -> Callable[[Event], Headers]:
+    """Signs as Standard Webhooks has it, with headers that begin so."""
+
     def signs(event: Event) -> Headers:
         message_id, key = f"msg_{event.number}", base64.b64decode(event.secret.removeprefix("whsec_"))
         signed = f"{message_id}.{event.at_s}.".encode() + event.body
@@ -169,7 +171,13 @@ SENDERS: tuple[Sender, ...] = (
     ),
     *(
         Sender(
-            kind, _standard(prefix), lambda number: {"type": "made", "n": number}, "made", KEY, OTHER_KEY, times=True
+            kind,
+            standard_webhooks(prefix),
+            lambda number: {"type": "made", "n": number},
+            "made",
+            KEY,
+            OTHER_KEY,
+            times=True,
         )
         for kind, prefix in (("svix", "svix"), ("clerk", "svix"), ("open-ai", "webhook"), ("replicate", "webhook"))
     ),
@@ -181,7 +189,7 @@ def webhooks(talk: Talk) -> None:
     talk.through(_signed, _questions, _generic, _events, _places, _settings)
 
 
-def _source(talk: Talk, uid: str, kind: str, config: Any, *, hears: str = "") -> Any:
+def new_source(talk: Talk, uid: str, kind: str, config: Any, *, hears: str = "") -> Any:
     """A source, perhaps with an endpoint; what is shown of it."""
     fields = {"name": kind, "uid": uid, "type": kind, "config": config}
     source = talk.at("/ingest/api/v1").ask("POST", "/source", fields, status=201, shows={"uid": uid, "type": kind})
@@ -191,27 +199,29 @@ def _source(talk: Talk, uid: str, kind: str, config: Any, *, hears: str = "") ->
     return source
 
 
-def _removed(talk: Talk, *uids: str) -> None:
+def removed(talk: Talk, *uids: str) -> None:
+    """Remove sources."""
     for uid in uids:
         talk.at("/ingest/api/v1").ask("DELETE", f"/source/{uid}", status=204)
 
 
-def _path(url: str) -> str:
+def path_of(url: str) -> str:
+    """The path of a URL."""
     return "/" + url.split("/", 3)[3]
 
 
-def _aligned(talk: Talk) -> int:
+def aligned(talk: Talk) -> int:
     """The second that it is, in the middle of it: clocks are a little off, and a request takes a while."""
     talk.sleep(1.4 - talk.now() % 1_000_000 / 1_000_000, exactly=True)
     return talk.epoch_s()
 
 
-def _post(
+def comes(
     talk: Talk, url: str, body: bytes, headers: Headers, *, status: int = 200, code: str = ""
 ) -> Mapping[str, str]:
     """What comes to a URL; the headers of the answer."""
-    answer = talk.at("").with_headers(authorization="", **headers).answered("POST", _path(url), body)
-    talk.is_so(f"what comes to {_path(url)[:12]} with {[*headers]}", status, answer.status)
+    answer = talk.at("").with_headers(authorization="", **headers).answered("POST", path_of(url), body)
+    talk.is_so(f"what comes to {path_of(url)[:12]} with {[*headers]}", status, answer.status)
     if code:
         talk.is_so("why it is refused", {"code": code, "detail": str}, answer.body)
     return answer.headers
@@ -222,10 +232,10 @@ def _signed(talk: Talk) -> None:
     for place, sender in enumerate(SENDERS):
         uid, host = f"from-{place}", f"talk-from-{place}.example"
         came = talk.listen(host, lambda _: (200, b""))
-        source = _source(talk, uid, sender.kind, {"secret": sender.secret, **(sender.config or {})}, hears=host)
+        source = new_source(talk, uid, sender.kind, {"secret": sender.secret, **(sender.config or {})}, hears=host)
         talk.is_so("verified", {"verified": True}, source)
         talk.is_so(f"{sender.kind}: no secret is shown", False, sender.secret in json.dumps(source))
-        url, now = source["ingestUrl"], _aligned(talk)
+        url, now = source["ingestUrl"], aligned(talk)
         bodies = [json.dumps(sender.body(number), indent=1).encode() for number in range(4)]
 
         def event(
@@ -233,26 +243,26 @@ def _signed(talk: Talk) -> None:
         ) -> Event:
             return Event(bodies[number], number, at_s, url, secret)
 
-        first = _post(talk, url, bodies[0], sender.signs(event(0, now)))
+        first = comes(talk, url, bodies[0], sender.signs(event(0, now)))
         talk.is_so("it has an id", True, first.get("pushhub-message-id", "").startswith("msg_"))
-        again = _post(talk, url, bodies[0], sender.signs(event(0, now)))
+        again = comes(talk, url, bodies[0], sender.signs(event(0, now)))
         talk.is_so("the same again is not stored again", not sender.tells, "pushhub-message-id" in again)
-        _post(talk, url, bodies[1], sender.signs(event(1, now, sender.other)), status=400, code="forged")
-        _post(talk, url, bodies[1] + b" ", sender.signs(event(1, now)), status=400, code="forged")
+        comes(talk, url, bodies[1], sender.signs(event(1, now, sender.other)), status=400, code="forged")
+        comes(talk, url, bodies[1] + b" ", sender.signs(event(1, now)), status=400, code="forged")
         unsigned = {
             name: text
             for name, text in sender.signs(event(1, now)).items()
             if "sign" not in name and "hmac" not in name
         }
-        _post(talk, url, bodies[1], unsigned, status=400, code="unsigned")
+        comes(talk, url, bodies[1], unsigned, status=400, code="unsigned")
         refused = {"unsigned": 1, "forged": 2, "old": 0, "duplicate": int(sender.tells)}
         if sender.times:
-            now = _aligned(talk)
-            _post(talk, url, bodies[2], sender.signs(event(2, now - OLD_S + 1)))
-            now = _aligned(talk)
-            _post(talk, url, bodies[3], sender.signs(event(3, now - OLD_S - 1)), status=400, code="old")
+            now = aligned(talk)
+            comes(talk, url, bodies[2], sender.signs(event(2, now - OLD_S + 1)))
+            now = aligned(talk)
+            comes(talk, url, bodies[3], sender.signs(event(3, now - OLD_S - 1)), status=400, code="old")
             refused["old"] = 1
-        _post(talk, url.rpartition("/")[0] + "/none", bodies[1], sender.signs(event(1, now)), status=404)
+        comes(talk, url.rpartition("/")[0] + "/none", bodies[1], sender.signs(event(1, now)), status=404)
         talk.sleep(10)
         taken = [bodies[0], *([] if sender.tells else bodies[:1]), *(bodies[2:3] if sender.times else ())]
         talk.came(f"{sender.kind}: byte for byte", sorted(taken), sorted(each.body for each in came))
@@ -268,30 +278,30 @@ def _signed(talk: Talk) -> None:
             talk.came("the hub's own signature", True, each.headers["webhook-signature"].startswith("v1,"))
         stats = talk.at("/ingest/api/v1").ask("GET", f"/source/{uid}/stats", shows={"days": [{"loop": 0, **refused}]})
         talk.is_so("the last one", {"reason": str, "address": "203.0.113.9"}, stats["last"])
-        _removed(talk, uid)
-        _post(talk, url, bodies[1], sender.signs(event(1, now)), status=404)
+        removed(talk, uid)
+        comes(talk, url, bodies[1], sender.signs(event(1, now)), status=404)
 
 
 def _questions(talk: Talk) -> None:
     """What senders ask of a URL before they use it; nothing of it is stored."""
-    slack = _source(talk, "asks-slack", "slack", {"secret": SECRET})
-    zoom = _source(talk, "asks-zoom", "zoom", {"secret": SECRET})
-    meta = _source(talk, "asks-meta", "meta", {"secret": SECRET, "verifyToken": "let-me-in"})
-    now = _aligned(talk)
+    slack = new_source(talk, "asks-slack", "slack", {"secret": SECRET})
+    zoom = new_source(talk, "asks-zoom", "zoom", {"secret": SECRET})
+    meta = new_source(talk, "asks-meta", "meta", {"secret": SECRET, "verifyToken": "let-me-in"})
+    now = aligned(talk)
     asked = json.dumps({"type": "url_verification", "challenge": "4711"}).encode()
     event = Event(asked, 1, now, slack["ingestUrl"], SECRET)
     nobody = talk.at("").with_headers(authorization="")
-    answer = nobody.with_headers(**_slack(event)).answered("POST", _path(slack["ingestUrl"]), asked)
+    answer = nobody.with_headers(**_slack(event)).answered("POST", path_of(slack["ingestUrl"]), asked)
     said = answer.body.get("challenge") if isinstance(answer.body, dict) else answer.body
     talk.is_so("Slack's challenge", (200, "4711"), (answer.status, str(said)))
-    _post(talk, slack["ingestUrl"], asked, {}, status=400, code="unsigned")
+    comes(talk, slack["ingestUrl"], asked, {}, status=400, code="unsigned")
     asked = json.dumps({"event": "endpoint.url_validation", "payload": {"plainToken": "abc"}}).encode()
     signed = _zoom(Event(asked, 1, now, zoom["ingestUrl"], SECRET))
-    answer = nobody.with_headers(**signed).answered("POST", _path(zoom["ingestUrl"]), asked)
+    answer = nobody.with_headers(**signed).answered("POST", path_of(zoom["ingestUrl"]), asked)
     hashed = {"plainToken": "abc", "encryptedToken": _hmac(SECRET, b"abc").hex()}
     talk.is_so("Zoom's token", (200, hashed), (answer.status, answer.body))
-    _post(talk, zoom["ingestUrl"], asked, {}, status=400, code="unsigned")
-    path = _path(meta["ingestUrl"])
+    comes(talk, zoom["ingestUrl"], asked, {}, status=400, code="unsigned")
+    path = path_of(meta["ingestUrl"])
     for token, mode, status in (
         ("let-me-in", "subscribe", 200),
         ("let-me-on", "subscribe", 400),
@@ -305,13 +315,13 @@ def _questions(talk: Talk) -> None:
             talk.is_so("Meta's challenge", 4711, answer.body)
     for each in (slack, zoom, meta):
         talk.ask("GET", f"/app/{each['id']}/msg", shows={"data": []})
-    _removed(talk, "asks-slack", "asks-zoom", "asks-meta")
+    removed(talk, "asks-slack", "asks-zoom", "asks-meta")
 
 
 def _generic(talk: Talk) -> None:
     """A sender that signs nothing, and those with a scheme of their own; how each tells its duplicates."""
     came = talk.listen("talk-generic.example", lambda _: (200, b""))
-    source = _source(talk, "generic", "generic-webhook", {}, hears="talk-generic.example")
+    source = new_source(talk, "generic", "generic-webhook", {}, hears="talk-generic.example")
     talk.is_so("whoever has the URL may post", {"verified": False}, source)
     url, body = source["ingestUrl"], b"anything \xc3\xa9"
     seen: tuple[tuple[Headers, bool], ...] = (
@@ -325,7 +335,7 @@ def _generic(talk: Talk) -> None:
         ({}, True),
     )
     for headers, new in seen:
-        answer = _post(talk, url, body, headers)
+        answer = comes(talk, url, body, headers)
         talk.is_so(f"new with {headers}", new, "pushhub-message-id" in answer)
     talk.sleep(10)
     talk.came("each new one", [body] * sum(new for _, new in seen), [each.body for each in came])
@@ -350,16 +360,16 @@ def _generic(talk: Talk) -> None:
         ),
     }
     for uid, (signature, signs) in sources.items():
-        source = _source(talk, uid, "generic-webhook", {"signature": signature})
+        source = new_source(talk, uid, "generic-webhook", {"signature": signature})
         talk.is_so("it is verified", {"verified": True}, source)
-        now = _aligned(talk)
+        now = aligned(talk)
         if headers := signs(body, now):
-            _post(talk, source["ingestUrl"], body, headers)
-            _post(talk, source["ingestUrl"], body + b"!", headers, status=400, code="forged")
-        _post(talk, source["ingestUrl"], body, {}, status=400, code="unsigned")
+            comes(talk, source["ingestUrl"], body, headers)
+            comes(talk, source["ingestUrl"], body + b"!", headers, status=400, code="forged")
+        comes(talk, source["ingestUrl"], body, {}, status=400, code="unsigned")
         talk.ask("GET", f"/app/{source['id']}/msg", shows={"data": [...] if headers else []})
-        _removed(talk, uid)
-    _removed(talk, "generic")
+        removed(talk, uid)
+    removed(talk, "generic")
 
 
 CLOUD = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.new", "data": {"n": 1}}
@@ -368,30 +378,30 @@ CLOUD = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.new"
 def _events(talk: Talk) -> None:
     """CloudEvents in three modes: each is a message, known by its source and id."""
     came = talk.listen("talk-cloud.example", lambda _: (200, b""))
-    source = _source(talk, "cloud", "generic-webhook", {}, hears="talk-cloud.example")
+    source = new_source(talk, "cloud", "generic-webhook", {}, hears="talk-cloud.example")
     url = source["ingestUrl"]
     binary = {"ce-specversion": "1.0", "ce-id": "b", "ce-source": "/shop", "ce-type": "order.binary"}
     for headers, new in ((binary, True), (binary, False), ({**binary, "ce-source": "/other"}, True)):
-        answer = _post(talk, url, b'{"n": 2}', {**headers, "content-type": "application/json"})
+        answer = comes(talk, url, b'{"n": 2}', {**headers, "content-type": "application/json"})
         talk.is_so("new by its source and id", new, "pushhub-message-id" in answer)
     structured = {"content-type": "application/cloudevents+json; charset=utf-8"}
     batched = {"content-type": "application/cloudevents-batch+json"}
     for new in (True, False):
-        answer = _post(talk, url, json.dumps(CLOUD).encode(), structured)
+        answer = comes(talk, url, json.dumps(CLOUD).encode(), structured)
         talk.is_so("one event", new, "pushhub-message-id" in answer)
 
     def batch(*ids: str) -> bytes:
         return json.dumps([{**CLOUD, "id": each} for each in ids]).encode()
 
-    _post(talk, url, batch("1", "2", "3"), batched)
-    _post(talk, url, batch("2", "3", "4"), batched)
-    _post(talk, url, batch(*(f"n{number}" for number in range(100))), batched)
-    _post(talk, url, batch(*(f"m{number}" for number in range(101))), batched, status=400)
+    comes(talk, url, batch("1", "2", "3"), batched)
+    comes(talk, url, batch("2", "3", "4"), batched)
+    comes(talk, url, batch(*(f"n{number}" for number in range(100))), batched)
+    comes(talk, url, batch(*(f"m{number}" for number in range(101))), batched, status=400)
     for missing in ("id", "source", "type"):
         bad = json.dumps([CLOUD, {name: each for name, each in CLOUD.items() if name != missing}]).encode()
-        _post(talk, url, bad, batched, status=400)
+        comes(talk, url, bad, batched, status=400)
     for bad in (b"{}", b"[1]", b"["):
-        _post(talk, url, bad, batched, status=400)
+        comes(talk, url, bad, batched, status=400)
     talk.sleep(30 + talk.put_off_s)
     bodies = [each.body for each in came]
     talk.came("as they were written", 2, bodies.count(b'{"n": 2}'))
@@ -399,26 +409,26 @@ def _events(talk: Talk) -> None:
     talk.came("each event once", sorted([*"1234", *(f"n{n}" for n in range(100))]), sorted(each["id"] for each in rest))
     shown = talk.ask("GET", f"/app/{source['id']}/msg?limit=250", shows={"data": 106 * [...]})["data"]
     talk.is_so("their types", {"order.new", "order.binary"}, {each["eventType"] for each in shown})
-    asked = talk.at("").with_headers(**{"webhook-request-origin": "them.example"}).answered("OPTIONS", _path(url))
+    asked = talk.at("").with_headers(**{"webhook-request-origin": "them.example"}).answered("OPTIONS", path_of(url))
     allowed = {name: asked.headers.get(f"webhook-allowed-{name}") for name in ("origin", "rate")}
     talk.is_so("any origin and rate", ({"origin": lambda each: each in {"*", "them.example"}, "rate": "*"}), allowed)
-    _removed(talk, "cloud")
+    removed(talk, "cloud")
 
 
 def _places(talk: Talk) -> None:
     """Another URL: the previous one serves for 48 hours, and there are three in that time."""
-    source = _source(talk, "moves", "generic-webhook", {})
+    source = new_source(talk, "moves", "generic-webhook", {})
     ingest, first = talk.at("/ingest/api/v1"), source["ingestUrl"]
     second = ingest.ask("POST", "/source/moves/token/rotate", shows={"ingestUrl": str})["ingestUrl"]
     talk.is_so("another one", True, first != second)
     ingest.ask("GET", "/source/moves", shows={"ingestUrl": second})
     for url in (first, second):
-        _post(talk, url, b"x", {})
+        comes(talk, url, b"x", {})
     talk.sleep(48 * 3_600 - 60, exactly=True)
-    _post(talk, first, b"x", {})
+    comes(talk, first, b"x", {})
     talk.sleep(120, exactly=True)
-    _post(talk, first, b"x", {}, status=404)
-    _post(talk, second, b"x", {})
+    comes(talk, first, b"x", {}, status=404)
+    comes(talk, second, b"x", {})
     for _ in range(3):
         ingest.ask("POST", "/source/moves/token/rotate")
     ingest.ask("POST", "/source/moves/token/rotate", status=400)
@@ -429,28 +439,28 @@ def _places(talk: Talk) -> None:
     ingest.ask("POST", "/source/moves/endpoint", {"url": "https://talk-moves.example/in"}, status=201)
     # What has gone round ten times goes no further
     for hops, status in (("9", 200), ("10", 508), ("11", 508)):
-        _post(talk, url, b"x", {"pushhub-hops": hops}, status=status)
-    _removed(talk, "moves")
+        comes(talk, url, b"x", {"pushhub-hops": hops}, status=status)
+    removed(talk, "moves")
 
 
 def _settings(talk: Talk) -> None:
     """A secret that is left out stays, null removes it, and another kind needs another."""
     ingest = talk.at("/ingest/api/v1")
-    source = _source(talk, "kept", "github", {"secret": SECRET})
+    source = new_source(talk, "kept", "github", {"secret": SECRET})
     body, url = b'{"a": 1}', source["ingestUrl"]
 
     def signed(number: int, secret: str) -> Headers:
         return _github(Event(body, number, 0, url, secret))
 
-    _post(talk, url, body, signed(1, SECRET))
+    comes(talk, url, body, signed(1, SECRET))
     whole = {"name": "Kept", "uid": "kept", "type": "github", "metadata": {"m": "n"}}
     ingest.ask("PUT", "/source/kept", whole, shows={**whole, "id": source["id"], "verified": True, "ingestUrl": url})
-    _post(talk, url, body, signed(2, SECRET))
+    comes(talk, url, body, signed(2, SECRET))
     ingest.ask("PUT", "/source/kept", {**whole, "config": {"secret": "new secret"}}, shows={"verified": True})
-    _post(talk, url, body, signed(3, SECRET), status=400, code="forged")
-    _post(talk, url, body, signed(3, "new secret"))
+    comes(talk, url, body, signed(3, SECRET), status=400, code="forged")
+    comes(talk, url, body, signed(3, "new secret"))
     ingest.ask("PUT", "/source/kept", {**whole, "config": {"secret": None}}, shows={"verified": False})
-    _post(talk, url, body, {"x-github-event": "ping", "x-github-delivery": "4"})
+    comes(talk, url, body, {"x-github-event": "ping", "x-github-delivery": "4"})
     shown = ingest.ask("GET", "/source/kept", shows={**whole, "verified": False})
     talk.is_so(
         "it was changed", True, shown["updatedAt"] > source["updatedAt"] and shown["createdAt"] == source["createdAt"]
@@ -463,8 +473,19 @@ def _settings(talk: Talk) -> None:
         ingest.ask("POST", "/source", {"name": "x", "type": none}, status=422)
     ingest.ask("POST", "/source", {**whole, "name": "again"}, status=409, shows={"code": "conflict"})
     ingest.ask("PUT", "/source/made", {**whole, "uid": "made"}, status=201, shows={"uid": "made"})
-    _removed(talk, "kept", "made")
+    removed(talk, "kept", "made")
     ingest.ask("GET", "/source/kept", status=404)
 
 
-__all__ = ["webhooks"]
+__all__ = [
+    "KEY",
+    "SECRET",
+    "Event",
+    "aligned",
+    "comes",
+    "new_source",
+    "path_of",
+    "removed",
+    "standard_webhooks",
+    "webhooks",
+]

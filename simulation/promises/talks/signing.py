@@ -40,7 +40,8 @@ def _of(came: Came, name: str) -> str:
     return came.headers.get(name, "")
 
 
-def _stripe(came: Came, key: str) -> bool:
+def stripe(came: Came, key: str) -> bool:
+    """Whether a request is signed as Stripe signs."""
     fields = [each.partition("=") for each in _of(came, "stripe-signature").split(",")]
     at = next((text for name, _, text in fields if name == "t"), "")
     own = _mac(key, f"{at}.".encode() + came.body).hex()
@@ -78,6 +79,13 @@ def _convoy_advanced(came: Came, key: str) -> bool:
     at, *signatures = _of(came, "x-convoy-signature").split(",")
     own = _mac(key, at.removeprefix("t=").encode() + b"," + came.body).hex()
     return at == f"t={_of(came, 'webhook-timestamp')}" and f"v1={own}" in signatures
+
+
+def _outpost(came: Came, key: str) -> bool:
+    signatures = _of(came, "x-outpost-signature").removeprefix("v0=").split(",")
+    named = (_of(came, "x-outpost-topic"), _of(came, "x-outpost-event-id")) == (KIND, _of(came, "webhook-id"))
+    at = f"{int(datetime.fromisoformat(_of(came, 'x-outpost-timestamp')).timestamp())}"
+    return named and at == _of(came, "webhook-timestamp") and _mac(key, came.body).hex() in signatures
 
 
 def _hook0(came: Came, key: str) -> bool:
@@ -131,7 +139,7 @@ def _own(came: Came, key: str) -> bool:
 
 
 SCHEMES: Mapping[str, tuple[Mapping[str, Any], Verify, tuple[str, str], bool]] = {
-    "stripe": ({"preset": "stripe"}, _stripe, (KEY, NEXT_KEY), True),
+    "stripe": ({"preset": "stripe"}, stripe, (KEY, NEXT_KEY), True),
     "github": ({"preset": "github"}, _github, (KEY, NEXT_KEY), False),
     "shopify": (
         {"preset": "shopify", "headers": {"X-Shopify-Shop-Domain": "a.example", "X-Shopify-API-Version": "2026-10"}},
@@ -143,6 +151,7 @@ SCHEMES: Mapping[str, tuple[Mapping[str, Any], Verify, tuple[str, str], bool]] =
     "twilio": ({"preset": "twilio"}, _twilio, (KEY, NEXT_KEY), False),
     "convoy-simple": ({"preset": "convoy-simple"}, _convoy_simple, (KEY, NEXT_KEY), False),
     "convoy-advanced": ({"preset": "convoy-advanced"}, _convoy_advanced, (KEY, NEXT_KEY), True),
+    "outpost": ({"preset": "outpost"}, _outpost, (KEY, NEXT_KEY), True),
     "hook0": ({"preset": "hook0"}, _hook0, (KEY, NEXT_KEY), False),
     "hmac-body": (
         {
@@ -230,14 +239,14 @@ def _two(talk: Talk) -> None:
         "PUT", f"{PATH}/signatures", both, shows={"signatures": [{"preset": "stripe"}, {"preset": "standard-webhooks"}]}
     )
     one = _sent(talk, came)
-    talk.came("both", (True, True), (_stripe(one, KEY), _standard(one, ENDPOINT_KEY)))
+    talk.came("both", (True, True), (stripe(one, KEY), _standard(one, ENDPOINT_KEY)))
     attempts = talk.ask("GET", f"{APP}/attempt/endpoint/one?limit=1", shows={"data": [{"signedBy": [..., ...]}]})
     talk.is_so("signed by", ["standard-webhooks", "stripe"], sorted(attempts["data"][0]["signedBy"]))
     # The standard's secret is the endpoint's own, and is the one that is shown and rotated
     talk.ask("GET", f"{PATH}/secret", shows={"key": ENDPOINT_KEY})
     talk.ask("POST", f"{PATH}/secret/rotate", {"key": OTHER_SECRET}, shows={"key": OTHER_SECRET})
     one = _sent(talk, came)
-    signed = (_stripe(one, KEY), _standard(one, ENDPOINT_KEY), _standard(one, OTHER_SECRET))
+    signed = (stripe(one, KEY), _standard(one, ENDPOINT_KEY), _standard(one, OTHER_SECRET))
     talk.came("the standard's rotates", (True, True, True), signed)
     # For a day, by default
     talk.sleep(86_400 - 120, exactly=True)
@@ -265,7 +274,7 @@ def _inherited(talk: Talk) -> None:
     talk.sleep(2)
     talk.ask("GET", f"{PATH}/signatures", shows={"signatures": [{"preset": "stripe"}], "inheritedFrom": "project"})
     one = _sent(talk, came)
-    talk.came("the project's", (True, False), (_stripe(one, ENDPOINT_KEY), "webhook-signature" in one.headers))
+    talk.came("the project's", (True, False), (stripe(one, ENDPOINT_KEY), "webhook-signature" in one.headers))
     talk.ask("PUT", f"{APP}/signatures", {"signatures": [decoded]}, shows={"signatures": [decoded]})
     talk.sleep(2)
     talk.ask("GET", f"{PATH}/signatures", shows={"signatures": [decoded], "inheritedFrom": "application"})
@@ -295,7 +304,7 @@ def _ended(talk: Talk) -> None:
     talk.ask("GET", f"{PATH}/health", shows={"signaturesEnd": {"Stripe-Signature": str}})
     talk.sleep(560, exactly=True)
     one = _sent(talk, came)
-    talk.came("before its end", (True, True), (_stripe(one, KEY), _standard(one, ENDPOINT_KEY)))
+    talk.came("before its end", (True, True), (stripe(one, KEY), _standard(one, ENDPOINT_KEY)))
     talk.sleep(60, exactly=True)
     one = _sent(talk, came)
     talk.came("after it", (False, True), ("stripe-signature" in one.headers, _standard(one, ENDPOINT_KEY)))
@@ -388,4 +397,4 @@ def _refused(talk: Talk) -> None:
     talk.ask("PUT", f"{PATH}/signatures", {"signatures": []})
 
 
-__all__ = ["webhooks"]
+__all__ = ["ENDPOINT_KEY", "KEY", "NEXT_KEY", "SEED", "stripe", "webhooks"]

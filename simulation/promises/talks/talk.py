@@ -47,6 +47,7 @@ class Came:
         body: Its body.
         path: What it was sent to.
         query: With which query.
+        method: Its method.
     """
 
     at: int
@@ -54,6 +55,7 @@ class Came:
     body: bytes
     path: str = ""
     query: str = ""
+    method: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class Typed:
 
 
 Say = Callable[[Came], tuple[int, bytes] | tuple[int, bytes, Mapping[str, str]]]
-"""An endpoint's answer to a request: status and body, and headers, names in lower case."""
+"""An endpoint's answer to a request: status and body, and headers, names in lower case; 0 and the class of an error if
+there is no answer.
+"""
 
 
 @dataclass(frozen=True)
