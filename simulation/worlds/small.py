@@ -527,9 +527,17 @@ class StoreWorld(HubWorld):
         return {"script": partial(self._push, "order:new", Random("small"))}
 
 
+class AtOnce(Random):
+    """Draws that make a consumer acknowledge everything, without a wait."""
+
+    def random(self) -> float:
+        """The least."""
+        return 0.0
+
+
 class TopicsWorld(NotificationsWorld):
-    """Topics: two publishers at once, one of which repeats its request; a consumer that reconnects, and two of one
-    subscriber.
+    """Topics: two publishers at once, one of which repeats its request; a consumer that reconnects, one that leaves as
+    soon as its acknowledgements are heard, and two of one subscriber.
     """
 
     name = "small topics"
@@ -542,10 +550,11 @@ class TopicsWorld(NotificationsWorld):
 
     def begin(self, names: Collection[str]) -> None:
         """Let consumers connect, and the script begin."""
-        reader, _, _, team = self.subscribers
+        reader, hasty, _, team = self.subscribers
         for subscriber, name in ((reader, "c0"), (team, "c0"), (team, "c1")):
             self._account.scheduler.spawn(partial(self._stays, subscriber, name))
-        self.subscribers = [reader, team]
+        self._account.scheduler.spawn(partial(self._leaves, hasty))
+        self.subscribers = [reader, hasty, team]
         for name in names:
             self._account.scheduler.spawn(self.actors()[name], after=2 * SECOND)
 
@@ -555,20 +564,43 @@ class TopicsWorld(NotificationsWorld):
             query = {"token": subscriber.token} | ({"consumer": name} if subscriber.shared else {})
             self._until_connected(subscriber, query, stays_s)
 
-    def _until_connected(self, subscriber: Subscriber, query: Mapping[str, str], stays_s: int) -> None:
+    def _leaves(self, subscriber: Subscriber) -> None:
+        """Connect, acknowledge what comes at once, and leave when that is heard, though its sender may not know yet
+        that it was sent; come back, and stay.
+        """
+        scheduler, query = self._account.scheduler, {"token": subscriber.token}
+        connection, opened = self._opened(subscriber, query, AtOnce())
+        until = opened + STAYS_S * SECOND
+        while scheduler.now < until and connection in self._account.sockets.open:
+            own = [each for each in subscriber.frames if each.connection == connection]
+            if own and all(each.noted is not None for each in own):
+                break
+            scheduler.sleep(SECOND // 100)
+        self._left(subscriber, connection, opened)
+        self._until_connected(subscriber, query, STAYS_S)
+
+    def _opened(self, subscriber: Subscriber, query: Mapping[str, str], chance: Random) -> tuple[str, int]:
+        """A connection, and when it was opened."""
         scheduler, status, connection = self._account.scheduler, 0, ""
         while status != 200:
-            status, connection = self._gateway.connect(query, partial(self._heard, subscriber, Random("all")))
+            status, connection = self._gateway.connect(query, partial(self._heard, subscriber, chance))
             scheduler.sleep(SECOND if status != 200 else 0)
-        opened = scheduler.now
         if subscriber.since is None:
-            subscriber.since = opened
+            subscriber.since = scheduler.now
+        return connection, scheduler.now
+
+    def _left(self, subscriber: Subscriber, connection: str, opened: int) -> None:
+        self._gateway.cut(connection)
+        subscriber.connections.append(Connection(connection, opened, self._account.scheduler.now))
+
+    def _until_connected(self, subscriber: Subscriber, query: Mapping[str, str], stays_s: int) -> None:
+        scheduler = self._account.scheduler
+        connection, opened = self._opened(subscriber, query, Random("all"))
         until = opened + stays_s * SECOND
         while scheduler.now < until and (socket := self._account.sockets.open.get(connection)) is not None:
             socket.active_at = self._account.now_ms()
             scheduler.sleep(min(until - scheduler.now, 50 * SECOND))
-        self._gateway.cut(connection)
-        subscriber.connections.append(Connection(connection, opened, scheduler.now))
+        self._left(subscriber, connection, opened)
 
     def _script(self) -> None:
         for publisher in range(2):
