@@ -125,7 +125,9 @@ class Notifications:
         noted = min((each.noted for each in came if each.noted is not None), default=None)
         for each in came if noted is not None else ():
             late = noted is not None and each.at > noted
-            because = self._faults.on("", (noted or 0) - 60 * SECOND, each.at)[-1:]
+            # A call that took long excuses nothing.
+            struck = self._faults.on("", (noted or 0) - 60 * SECOND, each.at)
+            because = [fault for fault in struck if fault.kind != "slow"][-1:]
             about = f"p{each.key[0]}n{each.key[1]}"
             detail = f"on {each.connection} at {moment(each.at)}, noted at {moment(noted or 0)}"
             self._judgement.fact(not late, AGAIN, about, detail, because)
