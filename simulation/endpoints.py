@@ -86,6 +86,7 @@ class Asked:
         path: The path that it was sent to.
         query: Its query.
         method: Its method.
+        identity: The client certificate that it was sent with, with its key, as PEM; empty for none.
     """
 
     at: int
@@ -101,6 +102,7 @@ class Asked:
     path: str = ""
     query: str = ""
     method: str = ""
+    identity: str = ""
 
 
 class Endpoint:
@@ -150,7 +152,15 @@ class Endpoint:
         message_id = self.about(headers, request.body)
         url = urlsplit(request.url)
         seen = Asked(
-            now, headers, request.body, message_id, environment, path=url.path, query=url.query, method=request.method
+            now,
+            headers,
+            request.body,
+            message_id,
+            environment,
+            path=url.path,
+            query=url.query,
+            method=request.method,
+            identity=request.identity.pem if request.identity is not None else "",
         )
         self.log.append(seen)
         self.about_message[message_id].append(seen)

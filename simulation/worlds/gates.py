@@ -25,7 +25,17 @@ from pushhub.engine.model.message import Message
 from simulation.account import START_MS, Account, HttpAnswer
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.promises.judgement import Violation
-from simulation.promises.talks import coded, doors, inherited, listings, signing, token_subscribers, tokens, transformed
+from simulation.promises.talks import (
+    certificates,
+    coded,
+    doors,
+    inherited,
+    listings,
+    signing,
+    token_subscribers,
+    tokens,
+    transformed,
+)
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR, MINUTE
 from simulation.worlds.world import Owed, PushWorld, moment
@@ -280,6 +290,7 @@ class GatesWorld(PushWorld):
         coded.webhooks(talk)
         doors.webhooks(talk)
         tokens.webhooks(talk)
+        certificates.webhooks(talk)
         token_subscribers.webhooks(talk)
         inherited.webhooks(talk)
 

@@ -244,7 +244,7 @@ class World(ABC):
         came: list[Came] = []
 
         def answers(seen: Asked, _: Random) -> Reply:
-            came.append(Came(seen.at, seen.headers, seen.body, seen.path, seen.query, seen.method))
+            came.append(Came(seen.at, seen.headers, seen.body, seen.path, seen.query, seen.method, seen.identity))
             status, body, *headers = say(came[-1])
             if not status:
                 return Reply(error_class=body.decode(), takes=0)

@@ -136,7 +136,12 @@ def _switched_off(talk: Talk) -> None:
     for uid in ("owner", "gone", "stays"):
         one.endpoint(uid)
     failing = (500, b"")
-    one.says |= {"owner": failing, "stays": failing, "gone": lambda came: (410, b"") if b"2" in came.body else failing}
+    later = (503, b"", {"retry-after": "100"})
+    one.says |= {
+        "owner": lambda came: later if b"2" in came.body else failing,
+        "stays": failing,
+        "gone": lambda came: (410, b"") if b"2" in came.body else failing,
+    }
     first = one.post(1)
     talk.sleep(20 + talk.put_off_s)
     second = one.post(2)

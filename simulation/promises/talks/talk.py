@@ -48,6 +48,7 @@ class Came:
         path: What it was sent to.
         query: With which query.
         method: Its method.
+        identity: The client certificate that was shown, with its key, as PEM; empty for none.
     """
 
     at: int
@@ -56,6 +57,7 @@ class Came:
     path: str = ""
     query: str = ""
     method: str = ""
+    identity: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from typing import Any
 
 from simulation.promises.talks.aws_services import ACCOUNT, KEY_ID, REGION, got, takes
 from simulation.promises.talks.talk import Came, Talk
+from simulation.promises.talks.webhooks import OTHER_SECRET, is_signed
 
-KIND = "written.made"
+KIND, OTHER = "written.made", "written.else"
 STREAM = "/stream/written"
 SETTLED_S = 5
 """An event is written three seconds after it was posted at the earliest."""
@@ -31,7 +32,7 @@ KEYS = {"accessKeyId": KEY_ID, "secretAccessKey": "wJalrXUtnFEMI/K7MDENG"}
 
 def webhooks(talk: Talk) -> None:
     """All of it."""
-    talk.through(_objects, _records, _messages, _batches, _coded, _made_otherwise, _the_same)
+    talk.through(_objects, _records, _messages, _batches, _coded, _made_otherwise, _the_same, _own_key, _while_off)
 
 
 def _stream(talk: Talk) -> str:
@@ -361,6 +362,82 @@ def _the_same(talk: Talk) -> None:
         (len({each.body for each in came[: before + 1]}), len({each.body for each in came})),
     )
     _over(talk)
+
+
+def _own_key(talk: Talk) -> None:
+    """A URL's batches are signed with the key that it was configured with, until there is another; each sink has its
+    own headers.
+    """
+    _stream(talk)
+    came = {uid: talk.listen(f"written-{uid}.example", lambda _: (200, b"")) for uid in ("keyed", "beside")}
+    for uid, more in (("keyed", {"key": OTHER_SECRET, "headers": {"X-Of": "keyed"}}), ("beside", {})):
+        config = {"url": f"https://written-{uid}.example/in", **more}
+        talk.ask("POST", f"{STREAM}/sink", {"type": "http", "uid": uid, "config": config}, status=201)
+    sink = f"{STREAM}/sink/keyed"
+    talk.ask("GET", f"{sink}/secret", shows={"key": OTHER_SECRET})
+    keys = [OTHER_SECRET]
+    for number in range(2):
+        if number:
+            keys.append(talk.ask("POST", f"{sink}/secret/rotate", {}, shows={"key": str})["key"])
+            talk.sleep(2)
+        _post(talk, f"{number}")
+        talk.sleep(4 + SETTLED_S)
+    beside = talk.ask("GET", f"{STREAM}/sink/beside/secret")["key"]
+    talk.came("by its key", [True, True], [is_signed(each, key) for each, key in zip(came["keyed"], keys, strict=True)])
+    talk.came(
+        "by its own",
+        [(True, False)] * 2,
+        [(is_signed(each, beside), is_signed(each, OTHER_SECRET)) for each in came["beside"]],
+    )
+    headers = {uid: {each.headers.get("x-of") for each in heard} for uid, heard in came.items()}
+    talk.came("its headers", {"keyed": {"keyed"}, "beside": {None}}, headers)
+    payloads = [json.loads(each.body)["events"][0]["payload"] for each in came["keyed"]]
+    talk.came("what came", ["0", "1"], payloads)
+    talk.ask("GET", sink, shows={"status": "enabled", "batchSize": AT_A_TIME})
+    _over(talk)
+
+
+def _while_off(talk: Talk) -> None:
+    """Types and channels choose when events are read: what was posted while a sink was off is chosen as it is by then,
+    and what it does not want is behind it, too; a sink that is made again begins with what is posted afterwards.
+    """
+    for name in (KIND, OTHER):
+        talk.ask("POST", "/stream/event-type", {"name": name, "description": "d"}, status=201)
+    _stream(talk)
+    came = talk.listen("written-off.example", lambda _: (200, b""))
+    sink = _sink(talk, "off", "http", {})
+    talk.ask("PATCH", sink, {"type": "http", "status": "disabled"})
+    talk.sleep(2)
+    _post(talk, "1")
+    _post(talk, "2", kind=OTHER)
+    _post(talk, "3")
+    talk.sleep(4 + SETTLED_S)
+    talk.came("nothing meanwhile", [], came)
+    talk.ask("PATCH", sink, {"type": "http", "eventTypes": [OTHER]})
+    talk.ask("PATCH", sink, {"type": "http", "status": "enabled"}, shows={"status": "enabled"})
+    talk.sleep(4 + SETTLED_S)
+
+    def payloads() -> list[str]:
+        return [each["payload"] for one in came for each in json.loads(one.body)["events"]]
+
+    talk.came("what it wants by then", ["2"], payloads())
+    talk.ask("PATCH", sink, {"type": "http", "eventTypes": None})
+    _post(talk, "4")
+    talk.sleep(4 + SETTLED_S)
+    talk.came("what is behind it does not come", ["2", "4"], payloads())
+    last = _ids(talk)[-1]
+    talk.ask("GET", sink, shows={"currentIterator": last, "batchSize": AT_A_TIME})
+    talk.ask("DELETE", sink, status=204)
+    _post(talk, "5")
+    talk.sleep(2)
+    _sink(talk, "off", "http", {})
+    talk.sleep(2)
+    _post(talk, "6")
+    talk.sleep(4 + SETTLED_S)
+    talk.came("from then on", ["2", "4", "6"], payloads())
+    _over(talk)
+    for name in (KIND, OTHER):
+        talk.ask("DELETE", f"/stream/event-type/{name}?expunge=true", status=204)
 
 
 __all__ = ["webhooks"]
