@@ -33,6 +33,7 @@ from pushhub.base import shared_reads
 from pushhub.base.errors import NotFound
 from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
+from pushhub.egress import guard, sender
 from pushhub.engine.flow import finished
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
@@ -46,8 +47,12 @@ from simulation.code import CodeRuns
 from simulation.dynamodb import MOST_STALE_MS, Change, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
-from simulation.functions import Environment, Function, RunFailed, Telemetry
+from simulation.functions import Environment, Function, RunFailed, Telemetry, WireSender
 from simulation.ids import ids_in
+from simulation.internet import egress
+from simulation.internet.network import Network
+from simulation.internet.servers import Servers
+from simulation.internet.tls import trusted
 from simulation.items import Pace
 from simulation.locks import VirtualLock, waited
 from simulation.promises.judgement import Exchange
@@ -165,6 +170,8 @@ class Account:
         self._circuits = self._waiting = self._tasks = 0
         self._wakes_at = self._woken_at = 0
         self.endpoints = Endpoints(self)
+        self.network = Network(self.scheduler, self.random, Servers(self.endpoints))
+        self.sends: Callable[[Environment, object], object] = WireSender
         self.written: list[Callable[[str, Item | None, Item | None], None]] = []
         self.sweeps: list[Callable[[str], None]] = []
         self.purged: set[str] = set()
@@ -501,6 +508,9 @@ class Account:
                 ),
                 (uuid, "uuid4", lambda: uuid.UUID(bytes=random.randbytes(16), version=4)),
                 *trails.changed(),
+                egress.REPLACED,
+                (guard, "refusal", egress.module("guard").refusal),
+                (sender, "GuardedSender", partial(egress.module("sender").GuardedSender, ca_file=trusted())),
                 *(
                     (observability.telemetry, name, getattr(self.telemetry, name))
                     for name in ("event", "count", "flush")

@@ -87,6 +87,7 @@ class Asked:
         query: Its query.
         method: Its method.
         identity: The client certificate that it was sent with, with its key, as PEM; empty for none.
+        arrived: Whether anything listened that it could come to.
     """
 
     at: int
@@ -103,6 +104,7 @@ class Asked:
     query: str = ""
     method: str = ""
     identity: str = ""
+    arrived: bool = True
 
 
 class Endpoint:
@@ -143,6 +145,11 @@ class Endpoint:
         spells = zip(self.moods, [*self.moods[1:], (10**18, Mood.WELL)], strict=True)
         return all(mood is Mood.WELL or until <= begins or since >= ends for (since, mood), (until, _) in spells)
 
+    def listens(self) -> bool:
+        """Whether anything listens there."""
+        mood = self.mood()
+        return not (mood is Mood.DOWN or (mood is Mood.FLAPPING and self.account.scheduler.now // MINUTE % 2))
+
     def asked(self, request: PushRequest, environment: str) -> tuple[Asked, Reply]:
         """Handle a request of an environment: what is recorded of it, and the reply."""
         now = self.account.scheduler.now
@@ -164,7 +171,8 @@ class Endpoint:
         )
         self.log.append(seen)
         self.about_message[message_id].append(seen)
-        if mood is Mood.DOWN or (mood is Mood.FLAPPING and now // MINUTE % 2):
+        if not self.listens():
+            seen.arrived = False
             return seen, Reply(error_class="connect", takes=self._random.randrange(1_000, 2_000_000))
         reply = self._reply(mood, seen)
         seen.status = 0 if reply.error_class else reply.status

@@ -10,7 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from random import Random
 from types import CodeType
 from typing import Any, Protocol
@@ -32,6 +32,7 @@ from simulation.conditions import Conditions
 from simulation.dynamodb import THROTTLED, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.ids import ids_in
+from simulation.internet.network import Network, exchanged
 from simulation.roles import Role
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
 from simulation.sqs import NO_LINEAGE, Lineage, Queue
@@ -91,6 +92,8 @@ class Services(Conditions, Protocol):
     numbers: Iterator[int]
     telemetry: Telemetry
     endpoints: Endpoints
+    network: Network
+    sends: Callable[[Environment, object], object]
     services: dict[str, object]
     dynamodb: DynamoDB
     queues: dict[str, Queue]
@@ -179,9 +182,9 @@ class Clients:
 
 
 class Sender:
-    """Requests to endpoints, from one environment."""
+    """Requests to endpoints, from one environment, without a network: for runs that only count."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, _: object = None) -> None:
         self._environment = environment
 
     def send(self, request: PushRequest) -> Any:
@@ -224,6 +227,28 @@ class Sender:
         )
 
 
+class WireSender:
+    """The hub's own code that sends requests, from one environment, on the account's network."""
+
+    def __init__(self, environment: Environment, ports: object) -> None:
+        self._environment = environment
+        self._ports = ports
+
+    def send(self, request: PushRequest) -> Any:
+        """Send and wait for the answer."""
+        scheduler = self._environment.account.scheduler
+        with exchanged(request) as exchange:
+            try:
+                return self._guarded.send(request)
+            finally:
+                for seen in exchange.asked:
+                    seen.ended_at = scheduler.now
+
+    @cached_property
+    def _guarded(self) -> Any:
+        return vars(AwsEnginePorts)["sender"].func(self._ports)
+
+
 @cache
 def _handler(name: str) -> CodeType:
     """The module that Lambda loads for a function."""
@@ -237,11 +262,9 @@ def _ports(environment: Environment) -> Any:
     clients: Any = Clients(environment)
     ports: Any = AwsEnginePorts(Settings(runtime.settings_of(settings.name), settings.environ), clients)
     ports.clock = environment.clock
-    ports.sender = Sender(environment)
+    ports.sender = environment.account.sends(environment, ports)
     ports.executor = environment.executor(CONNECTIONS)
     ports.telemetry = environment.account.telemetry
-    # Every endpoint of the simulation is allowed.
-    ports.check_url = lambda url, allowed: None
     return ports
 
 

@@ -30,6 +30,7 @@ from pushhub.engine.projects.projects import Projects
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked, Reply
 from simulation.expressions import Item
+from simulation.functions import Sender
 from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import HOUR, MINUTE, Weather
@@ -155,6 +156,7 @@ def endure(
         What was counted, the account, and when the endpoints came back, microseconds.
     """
     account = Account(seed, stack(), Weather((), seed))
+    account.sends = Sender
     watch = Watch()
     names = [f"s{number}" for number in range(outage.subscribers)]
     deliveries = outage.messages * outage.subscribers

@@ -152,6 +152,10 @@ class Receiver(Endpoint):
         found = bisect.bisect_right(self.troubles, self.account.scheduler.now, key=lambda each: each[0])
         return self.troubles[found - 1] if found else (0, Trouble.NONE)
 
+    def listens(self) -> bool:
+        """Whether anything listens there."""
+        return self.trouble()[1] is not Trouble.DOWN
+
     def troubled(self, begins: int, ends: int) -> bool:
         """Whether it is in trouble at any time between two moments (microseconds)."""
         spells = zip(self.troubles, [*self.troubles[1:], (10**18, Trouble.NONE)], strict=True)
@@ -172,6 +176,7 @@ class Receiver(Endpoint):
         # One that is overloaded is slow, so that more waits together.
         quick = self._random.randrange(5_000, 200_000) + (SECOND if trouble is Trouble.HALF else 0)
         if trouble is Trouble.DOWN:
+            seen.arrived = False
             return seen, Reply(error_class="connect", takes=quick)
         fresh = self._opens(headers, since)
         refused = _REFUSED.get(trouble)

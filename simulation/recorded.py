@@ -5,7 +5,7 @@ with its answer, its bytes and its time (docs/records.md).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from simulation.endpoints import Asked
@@ -18,6 +18,7 @@ CLOCKS = 22 * SECOND
 UNASKED = frozenset({"oauth", "credentials", "transformation"})
 """Errors that come before a request, so that there is none."""
 
+OTHERWISE = "an attempt is recorded otherwise than it went"
 NEVER_MADE, OTHER_BYTES = "a request is recorded that was never made", "a request is recorded with other bytes"
 
 
@@ -44,9 +45,25 @@ def compared(records: Iterable[dict[str, Any]], requests: Iterable[Asked]) -> It
             yield Violation(NEVER_MADE, about, f"{status} at {moment(began)}: {record}")
             continue
         recorded = record.get("bytes_out"), record.get("bytes_in") if status else None
-        sizes = {(len(each.body), len(each.said) if status else None) for each in matching}
+        sizes = {(len(each.body) if each.arrived else 0, len(each.said) if status else None) for each in matching}
         if recorded not in sizes:
             yield Violation(OTHER_BYTES, about, f"{recorded}, and it was one of {sorted(sizes)}: {record}")
+
+
+def as_told(records: Iterable[dict[str, Any]], expected: Mapping[str, Mapping[str, object]]) -> Iterator[Violation]:
+    """Compare the records of messages that were tried once with how that went.
+
+    Args:
+        records: All of them.
+        expected: Fields of the one record, by message.
+    """
+    found: dict[str, list[Mapping[str, object]]] = {each: [] for each in expected}
+    for record in records:
+        if record["kind"] == "attempt" and record["message_id"] in expected:
+            found[record["message_id"]].append({name: record.get(name) for name in expected[record["message_id"]]})
+    for message, fields in expected.items():
+        if found[message] != [fields]:
+            yield Violation(OTHERWISE, message, f"{found[message]}, not {fields}")
 
 
 def _had(request: Asked) -> int:

@@ -20,12 +20,13 @@ from simulation.deployed import deployed
 from simulation.lost import Lost
 from simulation.promises.judgement import Violation
 from simulation.receivers import Receiver
-from simulation.recorded import compared
+from simulation.recorded import as_told, compared
 from simulation.scheduler import SECOND
 from simulation.strikes import Chosen, Strike
 from simulation.template import stack, template
 from simulation.truth import Truth
 from simulation.weather import HOUR, Storm, Weather, chosen, forecast
+from simulation.worlds.egress import EgressWorld
 from simulation.worlds.gates import GatesWorld
 from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
@@ -42,7 +43,7 @@ WORLDS: dict[str, type[World]] = {
     each.name: each
     for each in (
         *(IronMqWorld, PullWorld, PoliciesWorld, HubWorld, NotificationsWorld, WebhooksWorld, TenantsWorld),
-        *(GatesWorld, SinksWorld),
+        *(GatesWorld, SinksWorld, EgressWorld),
     )
 }
 """Worlds with weather, by name."""
@@ -169,6 +170,7 @@ class Scene:
         # Receivers on AWS get bytes of its protocols around what is sent.
         plain = (each for each in self.account.endpoints.known.values() if not isinstance(each, Receiver))
         violations += compared(self.truth.records(), (request for each in plain for request in each.log))
+        violations += as_told(self.truth.records(), self.world.recorded_as)
         violations += self.world.held_up()
         return [*violations, *_queues(self.account), *self.lost.violations(), *_numbers()]
 

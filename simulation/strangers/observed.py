@@ -1,4 +1,5 @@
-"""Everything that a run did, in one digest: each call of a service, each answer of the hub, each request that it made.
+"""Everything that a run did, in one digest: each call of a service, each answer of the hub, each request that it made,
+with what went over the wire.
 
 A change with which a run has the same digest as without it changed nothing there.
 """
@@ -12,7 +13,9 @@ from typing import Any
 from unittest.mock import patch
 
 from simulation.account import Account
-from simulation.functions import Environment, Sender
+from simulation.functions import Environment, WireSender
+from simulation.internet.http import Reading
+from simulation.internet.network import Network
 
 
 class Digest:
@@ -33,7 +36,8 @@ class Digest:
 @contextmanager
 def observed() -> Iterator[Digest]:
     """The digest of what runs within do."""
-    digest, call, answer, send = Digest(), Environment.call, Account._answer, Sender.send
+    digest, call, answer, send = Digest(), Environment.call, Account._answer, WireSender.send
+    connect, read = Network.connect, Reading.requests
 
     def called(self: Environment, service: str, operation: str, real: Callable[..., Any], parameters: Any) -> Any:
         digest.add(self.account.scheduler.now, self.name, operation, parameters)
@@ -44,13 +48,25 @@ def observed() -> Iterator[Digest]:
         digest.add(self.scheduler.now, method, path, answered_with.status, answered_with.body, answered_with.headers)
         return answered_with
 
-    def sent(self: Sender, request: Any) -> Any:
+    def sent(self: WireSender, request: Any) -> Any:
         digest.add(request.url, sorted(request.headers.items()), request.body)
-        return send(self, request)
+        answer = send(self, request)
+        digest.add(answer)
+        return answer
+
+    def connected(self: Network, address: str, port: int, *given: Any) -> Any:
+        digest.add(address, port)
+        return connect(self, address, port, *given)
+
+    def came(self: Reading, data: bytes) -> Any:
+        digest.add(data)
+        return read(self, data)
 
     with (
         patch.object(Environment, "call", called),
         patch.object(Account, "_answer", answered),
-        patch.object(Sender, "send", sent),
+        patch.object(WireSender, "send", sent),
+        patch.object(Network, "connect", connected),
+        patch.object(Reading, "requests", came),
     ):
         yield digest

@@ -16,6 +16,7 @@ from pushhub.engine.projects.projects import Projects
 from simulation.account import START_MS, Account, HttpAnswer, Operator
 from simulation.command_line import CommandLine
 from simulation.endpoints import Asked, Endpoint, Mood, Reply
+from simulation.internet.places import Places
 from simulation.promises.flow import LEARNED_S, Flow, Limit, Waiting
 from simulation.promises.flow import Asked as FlowAsked
 from simulation.promises.judgement import HARMLESS, Fault, Faults, Judgement, Violation
@@ -63,6 +64,7 @@ class World(ABC):
         judgement: What the models of :mod:`simulation.promises` say of it, once it was checked.
         talked: What came of the talk with the hub, in which nothing is excused.
         happened: Counts of what the world itself did to the hub.
+        recorded_as: How the only try of a message has to be recorded, by the message's id, as talks say.
     """
 
     name: ClassVar[str]
@@ -83,6 +85,7 @@ class World(ABC):
         self._project = self._token = self._talked_to = ""
         self.judgement, self.talked = Judgement(self.most_excused), Judgement()
         self.happened: Counter[str] = Counter()
+        self.recorded_as: dict[str, Mapping[str, object]] = {}
 
     @staticmethod
     def _requests(receiver: str, endpoint: Endpoint, queue: str = "") -> list[Request]:
@@ -215,6 +218,8 @@ class World(ABC):
             token,
             START_MS // 1000,
             lambda table: account.dynamodb.lose(table, project),
+            Places(account.network),
+            self.recorded_as.__setitem__,
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
 

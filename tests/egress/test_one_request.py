@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import struct
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.egress.guarded_sending import asking, sender
 
 from pushhub.egress import connection as connection_module
+from pushhub.egress.socket import BoundedSocket
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"
 
@@ -117,6 +120,26 @@ def test_a_request_that_was_certainly_not_read_is_sent_again_at_once() -> None:
             assert sending.send(asking(f"http://127.0.0.1:{server.port}/")).status_code == 200
             assert server.ended.wait(90)
     assert server.requests == 3
+
+
+@pytest.mark.usefixtures("unnoticed")
+def test_a_refusal_without_an_end_before_it_shows_that_nothing_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a receiver's system that has forgotten a connection: it refuses what comes, and has said no word before
+    receive = BoundedSocket.recv_into
+
+    def refused(self: BoundedSocket, *given: Any) -> int:
+        count = receive(self, *given)
+        if count == 0:
+            raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+        return count
+
+    with counting("idle") as server, sender() as sending:
+        assert sending.send(asking(f"http://127.0.0.1:{server.port}/")).status_code == 200
+        assert server.ended.wait(90)
+        monkeypatch.setattr(BoundedSocket, "recv_into", refused)
+        # Then the request is sent on another connection
+        assert sending.send(asking(f"http://127.0.0.1:{server.port}/")).status_code == 200
+    assert server.requests == 2
 
 
 @pytest.mark.usefixtures("unnoticed")

@@ -29,6 +29,9 @@ from simulation.promises.talks import (
     token_subscribers,
     tokens,
     topics,
+    wire_answers,
+    wire_connections,
+    wire_names,
     written,
 )
 from simulation.promises.talks.command_line import archive_commands, recovery_commands, sender_commands
@@ -60,12 +63,15 @@ SPOKEN: dict[ModuleType, tuple[str, Shown]] = {
     aws_receivers: WEBHOOKS,
     written: WEBHOOKS,
     arrivals: WEBHOOKS,
+    wire_answers: IRONMQ,
+    wire_connections: IRONMQ,
+    wire_names: IRONMQ,
     archive_commands: IRONMQ,
     recovery_commands: IRONMQ,
     sender_commands: WEBHOOKS,
 }
 
-ANSWERED_ALONE = {"_asked_otherwise", "_misspelt", "_wrongly"}
+ANSWERED_ALONE = {"_asked_otherwise", "_misspelt", "_registered", "_wrongly"}
 """Parts that look at statuses, headers and exit codes alone."""
 
 
@@ -109,6 +115,9 @@ def test_there_are_parts() -> None:
         aws_receivers: 8,
         written: 9,
         arrivals: 6,
+        wire_answers: 8,
+        wire_connections: 5,
+        wire_names: 5,
         archive_commands: 3,
         recovery_commands: 1,
         sender_commands: 4,

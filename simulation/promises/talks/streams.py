@@ -202,7 +202,7 @@ def _stopped(talk: Talk) -> None:
         True,
         all(0.8 * wait <= gap <= 1.2 * wait + 10 for gap, wait in zip(gaps, (5, 10, 20), strict=False)),
     )
-    talk.ask("GET", path, shows={"status": "retrying", "failureReason": lambda text: "500" in text, "nextRetryAt": str})
+    talk.ask("GET", path, shows={"status": "retrying", "failureReason": "Internal Server Error", "nextRetryAt": str})
     before = len(came)
     talk.ask("POST", f"{path}/force-retry", shows={"status": str})
     talk.sleep(5)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from simulation.promises.judgement import SECOND, Exchange, Judgement
+from simulation.promises.talks.internet import Internet
 
 OTHER_ANSWER, OTHER_STATUS = "another answer than documented", "another status than documented"
 OTHER_OUTPUT = "another output than documented"
@@ -99,6 +100,8 @@ class Surroundings:
         token: Its token.
         began_s: The second, since 1970, in which the time began.
         loses: Has a table lose all items of the client's project, of which its stream says nothing; how many.
+        internet: What endpoints are reached through.
+        recorded: Told how the only try of a message has to be recorded.
     """
 
     http: Callable[[str, str, object, Mapping[str, str]], Answered]
@@ -113,6 +116,8 @@ class Surroundings:
     token: str = ""
     began_s: int = 0
     loses: Callable[[str], int] = lambda _: 0
+    internet: Internet | None = None
+    recorded: Callable[[str, Mapping[str, object]], None] = lambda *_: None
 
 
 Shape = Callable[[str, str, int, object], str]
@@ -172,6 +177,16 @@ class Talk:
 
     def _other(self, base: str, headers: Mapping[str, str], shape: Shape | None) -> Talk:
         return Talk(self._around, self._judgement, base=base, headers=headers, shape=shape)
+
+    @property
+    def internet(self) -> Internet:
+        """What endpoints are reached through."""
+        assert self._around.internet is not None
+        return self._around.internet
+
+    def recorded(self, message: str, **fields: object) -> None:
+        """The record of a message's only try has these fields; that is compared at the end."""
+        self._around.recorded(message, fields)
 
     def ask(self, method: str, path: str, body: object = None, *, status: int = 200, shows: object = ...) -> Any:
         """Ask for something; returns the body of the answer.

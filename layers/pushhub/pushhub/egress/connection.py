@@ -82,6 +82,12 @@ class RequestRoute:
     identity: ClientIdentity | None = None
 
 
+class _Broken(Exception):
+    """The connection broke while the answer was read; the cause says how. ``http.client`` closes a connection at once
+    for the system's own errors, and then nobody could ask it whether the request was read.
+    """
+
+
 class _Answer:
     """What ``http.client`` takes for its own kind of answer; all of it is read at once.
 
@@ -98,7 +104,10 @@ class _Answer:
 
     def begin(self) -> None:
         """Read it."""
-        self.reply = read_answer(*self._asked)
+        try:
+            self.reply = read_answer(*self._asked)
+        except ConnectionError as error:
+            raise _Broken from error
         self.will_close = not self.reply.reusable
 
     def isclosed(self) -> bool:
@@ -173,9 +182,11 @@ class GuardedConnection(HTTPConnection):
                 self.request(method, self.route.target.path, body=body or None, headers=headers)
             # Not urllib3's own wrapper, which expects its own kind of answer.
             answer = cast(_Answer, http.client.HTTPConnection.getresponse(self))
-        except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError, AnswerCut) as error:
+        except (_Broken, ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError, AnswerCut) as error:
             if bounded.received == 0:
                 raise StaleConnection(unread=bounded.nothing_was_read()) from error
+            if isinstance(error, _Broken) and error.__cause__:
+                raise error.__cause__ from None
             raise
         return answer.reply
 
