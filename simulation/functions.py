@@ -33,6 +33,7 @@ from simulation.dynamodb import THROTTLED, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.ids import ids_in
 from simulation.internet.network import Network, exchanged
+from simulation.internet.servers import Pretended
 from simulation.roles import Role
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
 from simulation.sqs import NO_LINEAGE, Lineage, Queue
@@ -200,9 +201,9 @@ class Sender:
         finally:
             seen.ended_at = account.scheduler.now
         if reply.takes > limit:
-            return self._answer(request, started, 0, "timed out", "timeout")
+            return self.failed(request, started, "timed out", "timeout")
         if reply.error_class:
-            return self._answer(request, started, 0, reply.error_class, reply.error_class)
+            return self.failed(request, started, reply.error_class, reply.error_class)
         seen.answered_at = seen.ended_at
         body = reply.body[: request.answer_limit]
         return Answer(
@@ -216,9 +217,10 @@ class Sender:
             bytes_in=len(body),
         )
 
-    def _answer(self, request: PushRequest, started: int, status: int, message: str, error_class: str) -> Any:
+    def failed(self, request: PushRequest, started: int, message: str, error_class: str) -> Answer:
+        """What is told of a request that had no answer."""
         return Answer(
-            status_code=status,
+            status_code=0,
             message=message,
             error_class=error_class,
             started_at=started,
@@ -236,10 +238,15 @@ class WireSender:
 
     def send(self, request: PushRequest) -> Any:
         """Send and wait for the answer."""
-        scheduler = self._environment.account.scheduler
+        environment, scheduler = self._environment, self._environment.account.scheduler
+        started = environment.clock.now()
         with exchanged(request) as exchange:
             try:
                 return self._guarded.send(request)
+            except Pretended as pretended:
+                environment.pause(pretended.reply.takes)
+                error_class = pretended.reply.error_class
+                return Sender(environment).failed(request, started, error_class, error_class)
             finally:
                 for seen in exchange.asked:
                     seen.ended_at = scheduler.now

@@ -24,6 +24,18 @@ TOO_LARGE = b"HTTP/1.1 200 OK\r\nx-filler: " + b"x" * 310_000
 """A head that is larger than any that is read."""
 
 
+class Pretended(Exception):
+    """An endpoint that was asked wants to have been out of reach, or whatever else no server can do.
+
+    Args:
+        reply: What its client sees.
+    """
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.error_class)
+        self.reply = reply
+
+
 class Known(Protocol):
     """The endpoints, by host."""
 
@@ -122,7 +134,7 @@ def _of_the_connection(name: str, value: str) -> bool:
 
 def _say(line: Line, seen: Asked, reply: Reply) -> None:
     """Answer as an endpoint wants to."""
-    if reply.error_class in {"reset", "connect"}:
+    if reply.error_class == "reset":
         line.reset(reply.takes)
     elif reply.error_class == "bad_response":
         line.say(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\ncut", reply.takes)
@@ -134,8 +146,9 @@ def _say(line: Line, seen: Asked, reply: Reply) -> None:
         refused = ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required")
         refused.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
         line.fail(refused, reply.takes)
+    elif reply.error_class:
+        raise Pretended(reply)
     else:
-        assert not reply.error_class, reply
         said = answer(reply.status, reply.body, reply.headers, reply.reason)
         line.say(said, reply.takes, when_taken=_telling(line, seen))
 
