@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import bisect
+import gzip
 import itertools
 import json
 import logging
@@ -300,9 +301,10 @@ class Account:
         content = answer.get("body") or ""
         if 6 * len(content) > MOST_ANSWER_BYTES and len(json.dumps(answer)) > MOST_ANSWER_BYTES:
             return HttpAnswer(500, {})
-        if answer.get("isBase64Encoded"):
-            content = base64.b64decode(content).decode()
         shown = {name.lower(): value for name, value in (answer.get("headers") or {}).items()}
+        if answer.get("isBase64Encoded"):
+            sent = base64.b64decode(content)
+            content = (gzip.decompress(sent) if shown.get("content-encoding") == "gzip" else sent).decode()
         status = answer["statusCode"]
         if SAID_WITH.get(status, "") not in {"", *shown}:
             self.bare.append(f"{method} {raw_path}: {status} without {SAID_WITH[status]}")

@@ -5,10 +5,11 @@ owners asked and were answered; and what must stand in the error queues.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+from urllib.parse import parse_qs, urlsplit
 
 from simulation.promises.judgement import SECOND, Exchange, Faults, Judgement, Post, moment
 from simulation.promises.push import FOREVER, Came, Fixed, Meaning, Owed, Pushes, Request, Seen, Terms
@@ -17,7 +18,8 @@ RESERVED = 202
 TOO_MANY = 429
 TOO_MANY_TOLD, NOT_TOLD = "an error message too many", "an error message is missing"
 NOT_OWED, NEVER_POSTED, TWO_POSTS = "pushed and not owed", "pushed and never posted", "an identifier twice"
-ERROR_OF_OTHERS = "an error message with other bytes"
+ERROR_OF_OTHERS, OTHER_CODE = "an error message with other bytes", "an error message with another answer"
+OTHER_HEADERS, SHARED = "pushed with other headers than documented", "one reservation for two"
 
 COMES_AND_GOES: Mapping[str, bool] = MappingProxyType({"remove": False, "add": True, "change": True})
 """Whether a queue has a subscriber after what its owner did."""
@@ -83,12 +85,49 @@ class Acknowledgement:
 
 @dataclass(frozen=True)
 class ErrorMessage:
-    """What was found in an error queue; ``body`` is None if it was left out."""
+    """What was found in an error queue; ``body`` is None if it was left out, ``codes`` where they are not compared."""
 
     queue: str
     message_id: str
     names: tuple[str, ...]
     body: bytes | None
+    codes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """A push as its endpoint saw it: whose, and with which headers (names in lower case)."""
+
+    queue: str
+    name: str
+    message_id: str
+    headers: Mapping[str, str]
+
+
+def judge_headers(judgement: Judgement, pushes: Iterable[Pushed]) -> None:
+    """Each push says whose it is, of which message and by which reservation, which is no other message's and no other
+    subscriber's; nobody here has set a header that replaces one of the hub's, or posted what had passed a queue.
+    """
+    whose: dict[str, tuple[str, str, str]] = {}
+    for each in pushes:
+        reservation = each.headers.get("iron-reservation-id", "")
+        expected = {
+            "user-agent": "IronMQ Pusherd",
+            "content-type": "text/plain; encoding=utf-8",
+            "iron-message-id": each.message_id,
+            "iron-subscriber-name": each.name,
+            "pushhub-hops": "1",
+        }
+        shown = {name: each.headers.get(name) for name in expected}
+        url = urlsplit(each.headers.get("iron-subscriber-message-url", ""))
+        place = url.path.endswith(f"/queues/{each.queue}/messages/{each.message_id}")
+        capable = parse_qs(url.query).get("reservation_id") == [reservation]
+        detail = f"{each.queue} to {each.name}: {shown} {url.geturl()} {reservation}"
+        judgement.fact(shown == expected and place and capable, OTHER_HEADERS, each.message_id, detail)
+        own = each.queue, each.name, each.message_id
+        judgement.fact(
+            whose.setdefault(reservation, own) == own, SHARED, each.message_id, f"{own}, {whose[reservation]}"
+        )
 
 
 def is_taken(request: Request) -> bool:
@@ -239,6 +278,11 @@ class PushQueues:
         for each in found:
             fact = each.body is None or each.body == body
             self._judgement.fact(fact, ERROR_OF_OTHERS, about, f"{len(each.body or b'')} bytes for {len(body)}")
+            for name, code in zip(each.names, each.codes, strict=bool(each.codes)):
+                last = [one.status for one in self._asked.get(about, ()) if one.receiver == name][-1:]
+                detail = f"{owed.where}: {code} of {name}, whose last answer was {last}"
+                kept = [code] == (last or [0]) or owed.disturbed < FOREVER
+                self._judgement.fact(kept, OTHER_CODE, about, detail, because)
         taken = came.over is not None or any(each.done for each in owed.acknowledged)
         most = int(bool(queue.error_queue) and not taken)
         detail = f"{owed.where}: {len(found)}, {came.why or 'not taken'}, after {came.most} tries"

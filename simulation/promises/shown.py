@@ -5,7 +5,7 @@ message, and the list of messages as they were posted. Protocols say in their ow
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement, moment
@@ -27,6 +27,7 @@ NEVER_POSTED, OTHER_CONTENT = "a message is listed that was never posted", "a me
 OUT_OF_ORDER, OTHER_TIME = "messages are listed out of order", "a message is listed with another time"
 OTHER_SETTINGS = "settings are shown that nobody made"
 OTHER_TOTAL = "another total is shown than was posted"
+GIVEN_UP_UNLISTED, LISTED_AND_TAKEN = "what was given up is not listed", "what was taken is listed as given up"
 NOBODY_ASKED = "an attempt is shown as asked for by a person"
 
 
@@ -56,12 +57,14 @@ class End:
         taken: Whether it is said to have taken it.
         status: Its last answer; None where that is not told.
         any_of: All to whom it is owed as one; just the receiver if empty.
+        given_up: Whether it is said to have been given up.
     """
 
     receiver: str
     taken: bool
     status: int | None = None
     any_of: frozenset[str] = frozenset()
+    given_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,23 @@ class ShownPushes:
             self._judgement.fact(end.status == own[-1], OTHER_END, about, detail, because)
 
 
+def judge_given_up(judgement: Judgement, shown: Iterable[Shown], listed: Collection[tuple[str, str]]) -> None:
+    """The list of what was given up has what each message by itself is said to have come to, and nothing that arrived.
+
+    Args:
+        judgement: Where the facts go.
+        shown: What was shown of some messages, before the list was.
+        listed: Messages and receivers of the list.
+    """
+    for each in shown:
+        for end in each.ends:
+            found = any((each.message_id, name) in listed for name in end.any_of or {end.receiver})
+            if end.given_up:
+                judgement.fact(found, GIVEN_UP_UNLISTED, each.message_id, f"{end}")
+            elif end.taken:
+                judgement.fact(not found, LISTED_AND_TAKEN, each.message_id, f"{end}")
+
+
 def judge_list(
     judgement: Judgement,
     posted: Mapping[str, Listed],
@@ -265,4 +285,14 @@ def judge_settings(
         judgement.fact(shown.get(each) == value, OTHER_SETTINGS, name, detail)
 
 
-__all__ = ["Attempt", "End", "Listed", "Shown", "ShownPushes", "is_success", "judge_list", "judge_settings"]
+__all__ = [
+    "Attempt",
+    "End",
+    "Listed",
+    "Shown",
+    "ShownPushes",
+    "is_success",
+    "judge_given_up",
+    "judge_list",
+    "judge_settings",
+]

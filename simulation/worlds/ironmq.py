@@ -19,10 +19,18 @@ from pushhub.engine.model.queue import Queue
 from simulation.account import HttpAnswer
 from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, life
-from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, PushQueues, is_taken
+from simulation.promises.ironmq import (
+    Acknowledgement,
+    Act,
+    ErrorMessage,
+    Pushed,
+    PushQueues,
+    is_taken,
+    judge_headers,
+)
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Post, Violation
-from simulation.promises.shown import OTHER_TOTAL, Shown, ShownPushes, judge_settings
+from simulation.promises.shown import OTHER_TOTAL, Shown, ShownPushes, judge_given_up, judge_settings
 from simulation.promises.talks import (
     bounds,
     changes,
@@ -30,6 +38,11 @@ from simulation.promises.talks import (
     ironmq_effects,
     ironmq_lists,
     ironmq_settings,
+    queue_answers,
+    queue_ends,
+    queue_looks,
+    queue_replays,
+    trace_paths,
     traces,
 )
 from simulation.promises.talks import ironmq as talks
@@ -198,6 +211,7 @@ class IronMqWorld(PushWorld):
                 default=0,
             )
             forgotten = {each.subject for each in self._acts if each.kind == "forget"}
+            looked_up: list[Shown] = []
             lives = (queue.settings["message_expiration"] + shown.LONGEST_READ_S) * SECOND
             for each in [each for each in self.posted if each.queue == queue.name][-LOOKED_UP:]:
                 lasts = each.began + lives > self._account.scheduler.now
@@ -208,7 +222,12 @@ class IronMqWorld(PushWorld):
                     (done.name, done.exchange) for done in self._acknowledged if done.message_id == each.message_id
                 ]
                 unicast = queue.kind == "unicast"
-                self._shown.append(shown.pushed(ask, each.message_id, each.began, acknowledged, unicast=unicast))
+                looked_up.append(shown.pushed(ask, each.message_id, each.began, acknowledged, unicast=unicast))
+            self._shown += looked_up
+            listed = shown.given_up(partial(self._ask, "GET", queue))
+            alive = self._account.scheduler.now - queue.settings["message_expiration"] * SECOND
+            if listed is not None:
+                judge_given_up(self.judgement, [each for each in looked_up if each.posted > alive], listed)
 
     def _read_errors(self) -> None:
         """Read error messages, and delete what was read.
@@ -391,9 +410,14 @@ class IronMqWorld(PushWorld):
         ironmq_settings.push(talk)
         ironmq_lists.push(talk)
         ironmq_effects.push(talk)
+        queue_answers.through(talk)
+        queue_ends.through(talk)
+        queue_replays.through(talk)
+        queue_looks.through(talk)
         command_line.queues(talk)
         command_line.recorded(talk)
         traces.queues(talk)
+        trace_paths.through(talk)
         bounds.swept(talk, partial(self._account.purge, "PushQueue"))
 
     def _look_at_activity(self) -> None:
@@ -430,6 +454,13 @@ class IronMqWorld(PushWorld):
             for seen in self._requests(name, endpoint, queue.name)
         ]
         model.judge(self._posts, self._acts, requests, self._acknowledged, [*self._errors.values()])
+        pushes = (
+            Pushed(queue.name, name, seen.message_id, seen.headers)
+            for queue in self.queues
+            for name, endpoint in queue.endpoints.items()
+            for seen in endpoint.log
+        )
+        judge_headers(self.judgement, pushes)
         shown = ShownPushes(requests, self.judgement, self._faults(), clocks_s=self._clocks_off_s, taken=is_taken)
         for each in self._shown:
             shown.judge(each)
@@ -509,7 +540,8 @@ def _error(fields: Mapping[str, Any]) -> ErrorMessage:
     text = fields.get("body")
     body = base64.b64decode(exact) if exact is not None else None if text is None else text.encode()
     names = tuple(each["name"] for each in fields["subscribers"])
-    return ErrorMessage(fields["queue"], fields["source_msg_id"], names, body)
+    codes = tuple(each["code"] for each in fields["subscribers"])
+    return ErrorMessage(fields["queue"], fields["source_msg_id"], names, body, codes)
 
 
 __all__ = ["IronMqWorld", "Posted", "PushQueue"]

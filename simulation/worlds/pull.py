@@ -22,6 +22,7 @@ from simulation.promises.talks import (
     ironmq_effects,
     ironmq_lists,
     ironmq_settings,
+    queue_consumers,
     whose,
 )
 from simulation.promises.talks import ironmq as talks
@@ -251,6 +252,7 @@ class PullWorld(World):
         ironmq_settings.pull(one)
         ironmq_lists.pull(one)
         ironmq_effects.pull(one)
+        queue_consumers.through(one)
         command_line.moved(one, two)
         command_line.queues_taken_over(one, two)
         whose.queues(one, two)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from simulation.account import START_MS, HttpAnswer
 from simulation.promises.judgement import Exchange
@@ -19,7 +20,7 @@ Ask = Callable[[str], HttpAnswer]
 LONGEST_READ_S = 80_000
 """Statuses can be read for almost a day after a message expired."""
 
-TAKEN = frozenset({"delivered", "acknowledged"})
+TAKEN, GIVEN_UP = frozenset({"delivered", "acknowledged"}), "exhausted"
 PAGE = 50
 """Items of a page: fewer than there are, so that lists have several."""
 
@@ -65,8 +66,28 @@ def pushed(
     exchange = Exchange(answer.exchange.asked, statuses.exchange.answered, statuses.status)
     subscribers = statuses.body["subscribers"] if statuses.status == 200 else ()
     group = frozenset(each["name"] for each in subscribers) if unicast else frozenset[str]()
-    ends = [End(each["name"], each["state"] in TAKEN, each.get("status_code"), group) for each in subscribers]
+    ends = [
+        End(each["name"], each["state"] in TAKEN, each.get("status_code"), group, each["state"] == GIVEN_UP)
+        for each in subscribers
+    ]
     return Shown(message_id, exchange, posted, attempts, answer.body["forgotten"], ends, acknowledged)
 
 
-__all__ = ["AFTER_S", "LONGEST_READ_S", "PAGE", "Ask", "at", "pages", "pushed"]
+def given_up(ask: Ask) -> set[tuple[str, str]] | None:
+    """Messages and subscribers in IronMQ's list of what a queue gave up, page by page; None if a page could not be had.
+
+    Args:
+        ask: Asks for what is below the queue.
+    """
+    found: set[tuple[str, str]] = set()
+    after: str | None = ""
+    while after is not None:
+        answer = ask(f"/deliveries?state={GIVEN_UP}&count={PAGE}{f'&after={quote(after)}' if after else ''}")
+        if answer.status != 200:
+            return None
+        found |= {(each["message_id"], each["subscriber_name"]) for each in answer.body["deliveries"]}
+        after = answer.body["after"]
+    return found
+
+
+__all__ = ["AFTER_S", "LONGEST_READ_S", "PAGE", "Ask", "at", "given_up", "pages", "pushed"]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from random import Random
+from types import MappingProxyType
 from typing import ClassVar
 
 from pushhub.engine.model.deflated import plain
@@ -47,6 +48,7 @@ QUEUES_ON_THE_WAY = 3
 Owed = tuple[str, str]
 """A delivery: message and subscriber, by the hub's own ids."""
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 LONGEST_PUT_OFF_S = 30
 """How long a batch of a stream waits that Lambda has refused to run four times."""
 
@@ -250,10 +252,7 @@ class World(ABC):
 
         def answers(seen: Asked, _: Random) -> Reply:
             came.append(Came(seen.at, seen.headers, seen.body, seen.path, seen.query, seen.method, seen.identity))
-            status, body, *headers = say(came[-1])
-            if not status:
-                return Reply(error_class=body.decode(), takes=0)
-            return Reply(status, body=body, takes=0, headers=headers[0] if headers else {})
+            return _reply(*say(came[-1]))
 
         self._account.endpoints.add(host, [(0, Mood.WELL)]).answers = answers
         return came
@@ -354,6 +353,11 @@ class PushWorld(World):
     def _never_ended(self, owed: Owed, where: str) -> Violation:
         history = self._truth.deliveries.get(owed)
         return Violation("never ended", owed[0], f"{where}: {history[-1].state if history else 'never looked at'}")
+
+
+def _reply(status: int, body: bytes, headers: Mapping[str, str] = NO_HEADERS, takes_s: float = 0) -> Reply:
+    """An answer as clients say it: with the class of an error in place of a status and a body."""
+    return Reply(status, round(takes_s * SECOND), "" if status else body.decode(), body, headers)
 
 
 def moment(at: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from simulation.promises import hub, webhooks
-from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, PushQueues, Queue
+from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Pushed, PushQueues, Queue, judge_headers
 from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement, Post
 from simulation.promises.push import Doubling, Listed, Request
 
@@ -54,6 +54,7 @@ def rules(*things: Thing, queue: Queue = QUEUE) -> list[str]:
         [POST, asked(1)],
         [POST, asked(1, 500), asked(62)],
         [POST, asked(1, 500), asked(62, 500), ERROR],
+        [POST, asked(1, 500), asked(62, 404), replace(ERROR, codes=(404,))],
         [POST, asked(1, 202), Acknowledgement("1", "s", exchange(20))],
         [POST, asked(1, 202), asked(62)],
         [POST, asked(1, 500), CLEAR],
@@ -69,6 +70,38 @@ def rules(*things: Thing, queue: Queue = QUEUE) -> list[str]:
 )
 def test_what_is_as_promised_breaks_nothing(things: list[Thing]) -> None:
     assert rules(*things) == []
+
+
+def pushed(name: str = "s", message_id: str = "1", reservation: str = "r", **other: str) -> Pushed:
+    """A push as documented, but for what is otherwise."""
+    headers = {
+        "user-agent": "IronMQ Pusherd",
+        "content-type": "text/plain; encoding=utf-8",
+        "iron-message-id": message_id,
+        "iron-subscriber-name": name,
+        "iron-reservation-id": reservation,
+        "iron-subscriber-message-url": f"https://h/3/projects/p/queues/q/messages/{message_id}?reservation_id={reservation}",
+        "pushhub-hops": "1",
+    }
+    return Pushed("q", name, message_id, headers | {each.replace("_", "-"): value for each, value in other.items()})
+
+
+@pytest.mark.parametrize(
+    ("pushes", "rule"),
+    [
+        ([pushed(), pushed(), pushed("t", reservation="u"), pushed(message_id="2", reservation="v")], None),
+        ([pushed(pushhub_hops="2")], "pushed with other headers than documented"),
+        ([pushed(iron_subscriber_name="t")], "pushed with other headers than documented"),
+        ([pushed(iron_reservation_id="w")], "pushed with other headers than documented"),
+        ([pushed(content_type="text/html")], "pushed with other headers than documented"),
+        ([pushed(), pushed("t")], "one reservation for two"),
+        ([pushed(), pushed(message_id="2")], "one reservation for two"),
+    ],
+)
+def test_each_push_says_whose_it_is(pushes: list[Pushed], rule: str | None) -> None:
+    judgement = Judgement()
+    judge_headers(judgement, pushes)
+    assert {each.rule for each in judgement.violations} == ({rule} if rule else set())
 
 
 @pytest.mark.parametrize(("lowered_at", "struck", "kept"), [(100, False, True), (300, True, True), (300, False, False)])
@@ -135,6 +168,10 @@ def test_what_made_two_of_a_message_explains_two_of_the_one_behind_it() -> None:
         (
             [POST, asked(1, 500), asked(62, 500), replace(ERROR, body=b"byte")],
             "an error message with other bytes",
+        ),
+        (
+            [POST, asked(1, 500), asked(62, 404), replace(ERROR, codes=(500,))],
+            "an error message with another answer",
         ),
         ([POST, asked(1, 202), asked(30)], "asked before its time"),
         ([POST, asked(1, 202), Acknowledgement("1", "s", exchange(20)), asked(62)], "asked after its end"),

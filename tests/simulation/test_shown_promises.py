@@ -8,7 +8,16 @@ import pytest
 from simulation.promises.ironmq import is_taken
 from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judgement
 from simulation.promises.push import Request
-from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list, judge_settings
+from simulation.promises.shown import (
+    Attempt,
+    End,
+    Listed,
+    Shown,
+    ShownPushes,
+    judge_given_up,
+    judge_list,
+    judge_settings,
+)
 
 
 def asked(at: float, status: int, name: str = "s") -> Request:
@@ -129,3 +138,25 @@ def test_settings_are_shown_as_they_were_made(shown: dict[str, object], broken: 
     judgement = Judgement()
     judge_settings(judgement, "queue", {"a": 1}, shown)
     assert [each.rule for each in judgement.violations] == ["settings are shown that nobody made"] * broken
+
+
+@pytest.mark.parametrize(
+    ("end", "listed", "rule"),
+    [
+        (End("s", taken=True), {("1", "t"), ("2", "s")}, None),
+        (End("s", taken=True), {("1", "s")}, "what was taken is listed as given up"),
+        (End("s", taken=False, given_up=True), {("1", "s")}, None),
+        (End("s", taken=False, given_up=True), {("1", "t"), ("2", "s")}, "what was given up is not listed"),
+        # One of a unicast message's subscribers stands for all
+        (End("s", taken=False, given_up=True, any_of=frozenset({"s", "t"})), {("1", "t")}, None),
+        # It is tried still, or was while it was looked up
+        (End("s", taken=False), set(), None),
+        (End("s", taken=False), {("1", "s")}, None),
+    ],
+)
+def test_the_list_of_what_was_given_up_agrees_with_each_message(
+    end: End, listed: set[tuple[str, str]], rule: str | None
+) -> None:
+    judgement = Judgement()
+    judge_given_up(judgement, [replace(SHOWN, ends=[end])], listed)
+    assert [each.rule for each in judgement.violations] == ([rule] if rule else [])

@@ -76,10 +76,13 @@ class Typed:
     errors: str
 
 
-Say = Callable[[Came], tuple[int, bytes] | tuple[int, bytes, Mapping[str, str]]]
-"""An endpoint's answer to a request: status and body, and headers, names in lower case; 0 and the class of an error if
-there is no answer.
+Said = tuple[int, bytes] | tuple[int, bytes, Mapping[str, str]] | tuple[int, bytes, Mapping[str, str], float]
+"""An endpoint's answer: status and body, headers, names in lower case, and after how many seconds it comes; 0 and the
+class of an error if there is none.
 """
+
+Say = Callable[[Came], Said]
+"""What an endpoint answers to a request."""
 
 
 @dataclass(frozen=True)
@@ -326,4 +329,4 @@ def differs(expected: object, found: object, where: str = "") -> str:
     return "" if same else f"{where} is {found!r}, not {expected!r}"
 
 
-__all__ = ["Answered", "Came", "Surroundings", "Talk", "Typed", "differs"]
+__all__ = ["Answered", "Came", "Said", "Say", "Surroundings", "Talk", "Typed", "differs"]

@@ -174,7 +174,8 @@ _SCHEMAS: dict[str, Schema] = {
     "IronmqDone": answer({"msg": text("What was done.")}),
     "IronmqQueue": _shown_queue(),
     "IronmqQueueWithCounts": _shown_queue(
-        size=whole("Waiting messages.", 0), total_messages=whole("Messages ever posted.", 0)
+        size=whole("Messages that wait; of a push queue, deliveries that failed and wait.", 0),
+        total_messages=whole("Messages ever posted.", 0),
     ),
     "IronmqQueueSettings": request(
         {
