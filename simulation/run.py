@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 from simulation.account import Account
 from simulation.conservation import judged
@@ -20,6 +21,7 @@ from simulation.deployed import deployed
 from simulation.lost import Lost
 from simulation.promises.judgement import Violation
 from simulation.receivers import Receiver
+from simulation.record_fields import described, placed, stored
 from simulation.recorded import as_told, compared
 from simulation.scheduler import SECOND
 from simulation.strikes import Chosen, Strike
@@ -166,11 +168,13 @@ class Scene:
 
     def broken(self) -> list[Violation]:
         """Every promise that was not kept."""
-        violations = [*self.world.check(), *self.world.talked.violations, *_conservation(self.truth)]
+        records = [*self.truth.records()]
+        violations = [*self.world.check(), *self.world.talked.violations, *_conservation(self.truth, records)]
         # Receivers on AWS get bytes of its protocols around what is sent.
         plain = (each for each in self.account.endpoints.known.values() if not isinstance(each, Receiver))
-        violations += compared(self.truth.records(), (request for each in plain for request in each.log))
-        violations += as_told(self.truth.records(), self.world.recorded_as)
+        violations += compared(records, (request for each in plain for request in each.log))
+        violations += [*described(records), *stored(records, self.truth.deliveries), *placed(self.account.s3.objects)]
+        violations += as_told(records, self.world.recorded_as)
         violations += self.world.held_up()
         return [*violations, *_queues(self.account), *self.lost.violations(), *_numbers()]
 
@@ -318,8 +322,8 @@ def _record(account: Account) -> None:
             return
 
 
-def _conservation(truth: Truth) -> list[Violation]:
-    standing, violations = judged(truth.records())
+def _conservation(truth: Truth, records: Sequence[dict[str, Any]]) -> list[Violation]:
+    standing, violations = judged(records)
     violations += [Violation("quarantined", "records", each) for each in truth.quarantined()]
     by_delivery: dict[str, list[str]] = {}
     for (_, delivery), state in standing.items():

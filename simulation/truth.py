@@ -8,7 +8,7 @@ import bisect
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -115,10 +115,10 @@ class Truth:
         place = bisect.bisect_right(history, at, key=lambda each: each.at)
         return bool(place) and history[place - 1].asked
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Every delivery record in the records bucket, object by object."""
+    def records(self, besides: Container[tuple[str, str]] = ()) -> Iterator[dict[str, Any]]:
+        """Every delivery record in the records bucket, object by object, but for those of some objects."""
         for (bucket, key), content in self._account.s3.objects.items():
-            if bucket == RECORDS and key.startswith("records/dt="):
+            if bucket == RECORDS and key.startswith("records/dt=") and (bucket, key) not in besides:
                 lines = map(json.loads, gzip.decompress(content).decode().splitlines())
                 yield from (each for each in lines if each["kind"] not in NO_RECORDS)
 

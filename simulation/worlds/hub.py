@@ -26,6 +26,7 @@ from simulation.promises.talks import (
     command_line,
     edges,
     store_effects,
+    store_lives,
     store_meanwhile,
     store_settings,
     store_values,
@@ -245,6 +246,7 @@ class HubWorld(PushWorld):
         store_effects.through(one)
         store_values.through(one)
         store_meanwhile.through(one)
+        store_lives.stores(one)
         command_line.stores(one)
         whose.stores(one, two)
         edges.stores(one)

@@ -38,6 +38,7 @@ from simulation.promises.talks import (
     ironmq_effects,
     ironmq_lists,
     ironmq_settings,
+    lives,
     queue_answers,
     queue_ends,
     queue_looks,
@@ -414,6 +415,7 @@ class IronMqWorld(PushWorld):
         queue_ends.through(talk)
         queue_replays.through(talk)
         queue_looks.through(talk)
+        lives.push(talk)
         command_line.queues(talk)
         command_line.recorded(talk)
         traces.queues(talk)

@@ -19,7 +19,15 @@ from simulation.gateway import WebSocketGateway
 from simulation.promises.judgement import Violation
 from simulation.promises.notifications import Connection, Notifications
 from simulation.promises.notifications import Frame as SeenFrame
-from simulation.promises.talks import bounds, command_line, edges, topics, whose
+from simulation.promises.talks import (
+    bounds,
+    command_line,
+    edges,
+    tenancy,
+    topics,
+    topics_meanwhile,
+    whose,
+)
 from simulation.promises.talks import notifications as talks
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR
@@ -271,6 +279,10 @@ class NotificationsWorld(World):
         whose.topics(one, two, self._connected)
         edges.topics(one, self._connected)
         bounds.topics(one, self._connected)
+        topics_meanwhile.through(one, self._connected)
+        tenancy.through(
+            self._client("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"}), self._connected
+        )
 
     def _connected(self, query: Mapping[str, str]) -> talks.Connected:
         frames: list[str] = []

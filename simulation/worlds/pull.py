@@ -18,11 +18,14 @@ from simulation.promises.pull import Act, Clear, Got, PullQueues, Reserve, Setti
 from simulation.promises.talks import (
     bounds,
     command_line,
+    consumed,
     edges,
     ironmq_effects,
     ironmq_lists,
     ironmq_settings,
+    lives,
     queue_consumers,
+    queued_events,
     whose,
 )
 from simulation.promises.talks import ironmq as talks
@@ -253,6 +256,9 @@ class PullWorld(World):
         ironmq_lists.pull(one)
         ironmq_effects.pull(one)
         queue_consumers.through(one)
+        lives.pull(one)
+        queued_events.queues(one)
+        consumed.queues(one)
         command_line.moved(one, two)
         command_line.queues_taken_over(one, two)
         whose.queues(one, two)

@@ -18,7 +18,17 @@ from simulation.account import HttpAnswer
 from simulation.endpoints import Endpoint, Mood
 from simulation.promises.judgement import Violation
 from simulation.promises.quotas import Posted, Quota, Quotas
-from simulation.promises.talks import command_line, conditions, operational_events, portals, rights, round_trips
+from simulation.promises.talks import (
+    command_line,
+    conditions,
+    operational_events,
+    portals,
+    rates,
+    rights,
+    round_trips,
+    topics_meanwhile,
+    webhook_lives,
+)
 from simulation.promises.tasks import SOON_S, Began, Replay, Tasks
 from simulation.scheduler import SECOND
 from simulation.weather import Kind
@@ -134,6 +144,11 @@ class TenantsWorld(World):
         portals.webhooks(one)
         operational_events.webhooks(one)
         conditions.webhooks(one)
+        webhook_lives.webhooks(one)
+        rates.webhooks(one)
+        topics_meanwhile.aged(
+            self._client("/notification2", lambda _, token: {"authorization": f"Bearer {token}"}), self._connects()
+        )
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
         """Producers of each project with a quota, and the owners who begin tasks."""

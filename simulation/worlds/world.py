@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from random import Random
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.flow import Limits
@@ -16,13 +16,16 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.projects.projects import Projects
 from simulation.account import START_MS, Account, HttpAnswer, Operator
 from simulation.command_line import CommandLine
+from simulation.consuming import consuming
 from simulation.endpoints import Asked, Endpoint, Mood, Reply
+from simulation.gateway import WebSocketGateway
 from simulation.internet.places import Places
 from simulation.promises.flow import LEARNED_S, Flow, Limit, Waiting
 from simulation.promises.flow import Asked as FlowAsked
 from simulation.promises.judgement import HARMLESS, Fault, Faults, Judgement, Violation
 from simulation.promises.push import FOREVER, Request
 from simulation.promises.talks import shapes
+from simulation.promises.talks.notifications import Connect, Connected
 from simulation.promises.talks.talk import Came, Say, Surroundings, Talk
 from simulation.scheduler import SECOND
 from simulation.sources import SHARDS
@@ -222,8 +225,22 @@ class World(ABC):
             lambda table: account.dynamodb.lose(table, project),
             Places(account.network),
             self.recorded_as.__setitem__,
+            self._recorded(project),
+            consuming(account),
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
+
+    def _recorded(self, project: str) -> Callable[[], Sequence[Mapping[str, Any]]]:
+        """Reads the delivery records of a project that are written from now on, each object once."""
+        objects, found = self._account.s3.objects, list[Mapping[str, Any]]()
+        known = {*objects}
+
+        def records() -> Sequence[Mapping[str, Any]]:
+            found.extend(each for each in self._truth.records(besides=known) if each["project"] == project)
+            known.update(objects)
+            return found
+
+        return records
 
     def _client(self, base: str, headers: Callable[[str, str], Mapping[str, str]]) -> Talk:
         """A client of a new project, who holds each answer to its description."""
@@ -246,6 +263,22 @@ class World(ABC):
             each.reserved is not None and each.reserved < SHARDS * sum(stream.parallel for stream in each.streams)
             for each in self._account.stack.functions
         )
+
+    def _connects(self) -> Connect:
+        """Opens connections of consumers, for a talk."""
+        gateway = WebSocketGateway(self._account)
+
+        def connect(query: Mapping[str, str]) -> Connected:
+            frames: list[str] = []
+
+            def heard(_: str, frame: str) -> None:
+                if frame:
+                    frames.append(frame)
+
+            status, connection = gateway.connect(query, heard)
+            return Connected(status, frames, partial(gateway.send, connection), partial(gateway.cut, connection))
+
+        return connect
 
     def _listen(self, host: str, say: Say) -> Sequence[Came]:
         came: list[Came] = []

@@ -83,7 +83,10 @@ class Alone(World):
             around.listen(host, says)
             return heard
 
-        changed_around = dataclasses.replace(around, http=http, types=types, listen=listen)
+        def records() -> Sequence[Mapping[str, Any]]:
+            return [changed(each) for each in around.records()]
+
+        changed_around = dataclasses.replace(around, http=http, types=types, listen=listen, records=records)
         return Talk(changed_around, self.talked, base=talk._base, headers=talk._headers)
 
 

@@ -120,12 +120,27 @@ def test_an_attempt_has_an_answer_or_an_error(answer: dict[str, Any], rules: lis
         ({"status_code": 0, "error_class": "connect"}, ["a request is recorded that was never made"]),
         # For want of a token nothing is sent
         ({"status_code": 0, "error_class": "oauth"}, []),
+        # Signatures, tokens and spans that its request had, and others
+        ({"signed_by": ["standard-webhooks", "stripe"]}, ["a request is recorded with other proofs"]),
+        ({"signed_by": ["stripe"]}, ["a request is recorded with other proofs"]),
+        ({"token_client": "c"}, ["a request is recorded with other proofs"]),
+        ({"trace_id": "t", "span_id": "s"}, []),
+        ({"trace_id": "t", "span_id": "u"}, ["a request is recorded with other proofs"]),
         # Nothing is known of what no endpoint was asked for
         ({"message_id": "2"}, []),
     ],
 )
 def test_what_is_recorded_of_an_attempt_is_what_the_endpoint_saw(recorded: dict[str, Any], rules: list[str]) -> None:
     # Given a request that an endpoint answered with 500
-    seen = Asked(15 * SECOND, {}, b"abc", "1", "push-1", status=500, answered_at=17 * SECOND, said=b"no")
+    headers = {"webhook-signature": "v1,x", "traceparent": "00-t-s-01"}
+    seen = Asked(15 * SECOND, headers, b"abc", "1", "push-1", status=500, answered_at=17 * SECOND, said=b"no")
     # Then a record that tells of another one is noticed
     assert [each.rule for each in compared([attempt(1, 10_000, **recorded)], [seen])] == rules
+
+
+@pytest.mark.parametrize(("size", "rules"), [(3, []), (4, ["a message is recorded with another size"])])
+def test_a_message_is_as_large_as_what_came(size: int, rules: list[str]) -> None:
+    # Given a request of three bytes
+    seen = Asked(15 * SECOND, {}, b"abc", "1", "push-1", status=200, answered_at=17 * SECOND)
+    # Then its message has as many
+    assert [each.rule for each in compared([accepted(message_id="1", dialect="raw", body_size=size)], [seen])] == rules

@@ -91,6 +91,12 @@ def test_routes_that_take_a_message_for_a_loop_say_so() -> None:
     assert refusing == {"hub.push_message"} | {f"webhooks.{each}" for each in posting}
 
 
+def test_a_batch_of_events_is_described_with_its_own_status() -> None:
+    webhook = OPERATIONS["ironmq.post_webhook"]["responses"]
+    assert {"200", "201"} <= webhook.keys()
+    assert webhook["200"]["content"] == webhook["201"]["content"]
+
+
 def test_an_object_says_whether_it_may_hold_anything() -> None:
     """Generators take an object without fields for an empty one: a payload could not be posted."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from simulation.promises.judgement import SECOND, Exchange, Judgement
@@ -105,6 +106,9 @@ class Surroundings:
         loses: Has a table lose all items of the client's project, of which its stream says nothing; how many.
         internet: What endpoints are reached through.
         recorded: Told how the only try of a message has to be recorded.
+        records: The delivery records of its project.
+        consumes: Hands messages of a queue to the hub that is not its own: to a destination, and whether they are
+            events of a bus. The ids of those that have to come again.
     """
 
     http: Callable[[str, str, object, Mapping[str, str]], Answered]
@@ -121,6 +125,8 @@ class Surroundings:
     loses: Callable[[str], int] = lambda _: 0
     internet: Internet | None = None
     recorded: Callable[[str, Mapping[str, object]], None] = lambda *_: None
+    records: Callable[[], Sequence[Mapping[str, Any]]] = lambda: ()
+    consumes: Callable[[str, Sequence[Mapping[str, Any]], bool], Collection[str]] = lambda *_: ()
 
 
 Shape = Callable[[str, str, int, object], str]
@@ -160,6 +166,8 @@ class Talk:
         self._shape = shape
         self.listen = around.listen
         self.loses = around.loses
+        self.records = around.records
+        self.consumes = around.consumes
         self.put_off_s = around.put_off_s
         self.turn = around.turn
         self.project = around.project
@@ -257,6 +265,10 @@ class Talk:
     def epoch_s(self) -> int:
         """The second, since 1970."""
         return self._around.began_s + self._around.now() // SECOND
+
+    def moment(self, text: str) -> float:
+        """A time as it is written, microseconds since the start."""
+        return (datetime.fromisoformat(text).timestamp() - self._around.began_s) * SECOND
 
     def refused(self, method: str, path: str, *bodies: object, status: int = 400, shows: object = ...) -> None:
         """Ask for several things, each of which is refused."""

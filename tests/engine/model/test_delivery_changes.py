@@ -498,6 +498,16 @@ def test_an_asked_for_try_counts_as_it_is_until_another_one_was_made_for_it() ->
     assert after_asked_try(again, an_answer(), Verdict.DELIVERED, asked_at=START).asked_at == START + 1
 
 
+@pytest.mark.parametrize(("status", "verdict", "waits"), [(200, Verdict.DELIVERED, False), (500, Verdict.FAILED, True)])
+def test_after_an_asked_for_try_that_ends_it_nothing_is_waited_for(status: int, verdict: Verdict, waits: bool) -> None:
+    # Given a delivery whose next automatic try is arranged, and a try that a person asked for
+    wanted = to_one(asked_at=START)
+    # When that succeeds, the record of it names no wait; if it fails, the automatic try is still to come
+    tried = after_asked_try(wanted, an_answer(status, at=START + 40_000), verdict, asked_at=START)
+    assert tried.last is not None
+    assert (tried.last.wait_after_ms is not None) == waits == (tried.due_at is not None)
+
+
 # -- acknowledgements
 
 
@@ -715,7 +725,7 @@ def test_an_asked_for_try_that_succeeds_delivers_and_ends_the_automatic_ones() -
         attempts=4,
         statuses={"a": status},
         earlier=(BEFORE,),
-        last=recorded(200, verdict=Verdict.DELIVERED, wait_after_ms=0, manual=True, subscriber="", dialect="raw"),
+        last=recorded(200, verdict=Verdict.DELIVERED, wait_after_ms=None, manual=True, subscriber="", dialect="raw"),
         settled_at=START + 90_750,
         asked_at=None,
         reason="",

@@ -854,7 +854,11 @@ def after_asked_try(
         ended, reason = DeliveryState.EXHAUSTED, asked.reason
     else:
         return tried
-    return replace(tried, state=ended, due_at=None, settled_at=answer.finished_at, reason=reason, scheduled=False)
+    # Nothing follows, whatever was arranged before.
+    last = tried.last and replace(tried.last, wait_after_ms=None)
+    return replace(
+        tried, last=last, state=ended, due_at=None, settled_at=answer.finished_at, reason=reason, scheduled=False
+    )
 
 
 def without_asked_try(delivery: Delivery, now: int, reason: str) -> Delivery:

@@ -109,8 +109,8 @@ class DeliveryRecord:
             "string",
             "all",
             (
-                "what the subscriber is sent: `raw`, `hub`, `notifications`; `pull` for pull queues; on `accepted`: "
-                "how it was posted"
+                "what the subscriber is sent: `raw`, `hub`, `webhooks`, `notifications`; `pull` for pull queues; on "
+                "`accepted`: how it was posted"
             ),
         )
     )
@@ -163,7 +163,8 @@ class DeliveryRecord:
         ),
     )
     subscriber: str | None = field(
-        default=None, metadata=_column("string", _ASKED, "the subscriber's name, if it has one")
+        default=None,
+        metadata=_column("string", f"{_ASKED}; notifications: {_EACH}", "the subscriber's name, if it has one"),
     )
     state: str | None = field(
         default=None,
@@ -183,7 +184,7 @@ class DeliveryRecord:
             _EACH,
             "why the delivery ended, where its state alone does not say it: status_410 asked_to_stop asked_to_disable "
             "subscriber_disabled"
-            " subscriber_removed queue_deleted queue_cleared message_gone unfit",
+            " subscriber_removed queue_deleted queue_cleared message_gone unfit cancelled_by_transformation body_lost",
         ),
     )
     scheduled: bool | None = field(
@@ -198,7 +199,7 @@ class DeliveryRecord:
         default=None,
         metadata=_column(
             "int",
-            "push: all but accepted; notifications: the end only",
+            "push: all but accepted; manual: accepted; notifications: the end only",
             (
                 "the delivery's version after the event. Every change raises it by one and makes one record, so a "
                 "missing number is a missing record"

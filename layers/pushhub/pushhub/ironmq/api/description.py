@@ -519,6 +519,7 @@ DESCRIPTION = ApiDescription(
             request_type="application/octet-stream",
             answer=_POSTED,
             answered=_POSTED_EXAMPLE,
+            also=(200,),
             refusals=OVER_QUOTA,
         ),
         "ironmq.peek_messages": Described(asked={"n": "10"}, answer=_MESSAGES_SHOWN, answered={"messages": [_MESSAGE]}),
