@@ -30,6 +30,8 @@ _SCHEME = re.compile(rb"(?i)\b(bearer|basic|oauth)\s+[A-Za-z0-9._~+/=\\-]{6,}")
 # Internal queues put their protocol before the URL of the subscriber.
 _URL = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?[A-Za-z][A-Za-z0-9+.-]*://)(?:([^/?#]*)@)?([^/?#]*)")
 
+_OWN_PORTS = {"http": ":80", "https": ":443"}
+
 
 def masked_url(url: str) -> str:
     """The URL with its user information hidden, if it has any."""
@@ -49,9 +51,12 @@ def with_user(url: str, user: str) -> str:
 
 
 def place_of(url: str) -> str:
-    """Scheme, host and port of a URL, to which its user information belongs."""
+    """Scheme, host and port of a URL, to which its user information belongs; the scheme's own port is left out."""
     parts = _URL.match(url)
-    return f"{parts[1]}{parts[3]}".lower() if parts else ""
+    if parts is None:
+        return ""
+    scheme, separator, host = f"{parts[1]}{parts[3]}".lower().rpartition("://")
+    return f"{scheme}{separator}{host.removesuffix(_OWN_PORTS.get(scheme.rpartition(':')[2], ''))}"
 
 
 def opens(header: str) -> bool:
