@@ -134,7 +134,7 @@ test-local: environments ## tests of the local runner and of operators' commands
 	@$(TWICE) $@ $(PYTEST) --durations 10 tests/local tests/operating
 
 test-simulation: environments ## tests of the simulator, and the hub in it
-	@$(PYTEST) --durations 10 tests/simulation
+	@$(PYTEST) --durations 10 $(IN_TWO) tests/simulation
 
 test-stack: environments report-environment ## tests on a running stack
 	@$(TWICE) $@ $(PYTEST) --durations 15 $(IN_TWO) tests/stack

@@ -24,6 +24,7 @@ from typing import Any
 
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked, Reply
+from simulation.functions import Sender
 from simulation.scheduler import SECOND
 from simulation.template import Stack, stack
 from simulation.weather import Weather
@@ -74,6 +75,7 @@ class Measured:
 def account_with(seed: str, deployed: Stack, *projects: str) -> Iterator[tuple[Account, list[Owner]]]:
     """A simulated account with projects."""
     account = Account(seed, deployed, Weather((), seed))
+    account.sends = Sender
     with account.installed():
         operator = Operator(account)
         created = Projects(config=operator.config, clock=operator.clock)

@@ -16,6 +16,7 @@ from pushhub.engine.projects.projects import Projects
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked as Seen
 from simulation.endpoints import Reply
+from simulation.functions import Sender
 from simulation.promises.flow import Asked, Flow, Limit, Waiting
 from simulation.promises.judgement import Faults, Judgement
 from simulation.scheduler import SECOND
@@ -106,6 +107,7 @@ class Bench:
             for each in deployed.functions
         )
         self.account = Account(seed, replace(deployed, functions=functions), Weather((), seed))
+        self.account.sends = Sender
         self.receiver = Receiver(self.account, takes_ms)
         self._limits = limits
         self._waiting: list[Waiting] = []

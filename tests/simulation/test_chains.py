@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked, Reply
-from simulation.functions import LONGEST_CHAIN
+from simulation.functions import LONGEST_CHAIN, Sender
 from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import HOUR, Weather
@@ -73,6 +73,7 @@ def delivered(chained: Sequence[str]) -> tuple[Account, FailsUntil]:
     created = stack()
     functions = tuple(replace(each, chains=each.name in chained) for each in created.functions)
     account = Account("chains", replace(created, functions=functions), Weather((), "chains"))
+    account.sends = Sender
     endpoint: Any = FailsUntil(account, TRIES)
     account.endpoints.known["shop.example"] = endpoint
     shop = {"name": "shop", "url": "https://shop.example/in"}
@@ -105,6 +106,7 @@ def test_without_leave_for_its_chain_push_is_run_no_more_and_that_is_noticed() -
 def test_a_circle_of_queues_ends_by_the_hubs_own_limits_and_not_by_lambdas(copies: int, limit: int, most: int) -> None:
     # Given two queues that feed each other, once or twice each
     account = Account("circle", stack({"QUEUE_DESCENDANTS": str(limit)}), Weather((), "circle"))
+    account.sends = Sender
     feeds: dict[str, dict[str, Any]] = {
         name: {"subscribers": [{"name": f"s{each}", "url": f"ironmq:///{other}"} for each in range(copies)]}
         for name, other in (("there", "back"), ("back", "there"))
@@ -124,6 +126,7 @@ def test_a_circle_of_queues_ends_by_the_hubs_own_limits_and_not_by_lambdas(copie
 def test_a_circle_of_error_queues_ends(error: bool) -> None:
     # Given two queues whose endpoint always fails, each the other's error queue if it has one
     account = Account("errors", stack(), Weather((), "errors"))
+    account.sends = Sender
     endpoint: Any = FailsUntil(account, 1_000_000)
     account.endpoints.known["shop.example"] = endpoint
     push = {"subscribers": [{"name": "shop", "url": "https://shop.example/in"}], "retries": 0}
