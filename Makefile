@@ -133,8 +133,9 @@ test-long: environments ## stores and functions against stand-ins of AWS, every 
 test-local: environments ## tests of the local runner and of operators' commands
 	@$(TWICE) $@ $(PYTEST) --durations 10 tests/local tests/operating
 
+# In the order of their names: files with few tests are long runs here, and last they would leave one core idle.
 test-simulation: environments ## tests of the simulator, and the hub in it
-	@$(PYTEST) --durations 10 $(IN_TWO) tests/simulation
+	@$(PYTEST) --durations 10 $(IN_TWO) --no-loadscope-reorder tests/simulation
 
 test-stack: environments report-environment ## tests on a running stack
 	@$(TWICE) $@ $(PYTEST) --durations 15 $(IN_TWO) tests/stack
