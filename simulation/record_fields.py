@@ -292,20 +292,14 @@ def _counts(record: Record, before: int) -> bool:
 
 
 def _in_order(records: Iterable[Record]) -> Iterator[Violation]:
-    """Within an order key, first attempts at a subscriber come in rising sequence; on a connection, all do, once."""
+    """On a connection, notifications come in rising sequence, each once."""
     by_key: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for each in records:
-        if "order_key" in each:
+        if "order_key" in each and family(each) == "notifications":
             by_key[each["queue_uid"], each["subscriber_id"], each["order_key"]].append(each)
     for (_, _, key), several in by_key.items():
-        if family(several[0]) == "notifications":
-            places = sorted((int(each["record_id"].rpartition("/")[2]), each["sequence"]) for each in several)
-            kept = [place for _, place in places] == sorted({place for _, place in places})
-        else:
-            first = [each for each in several if each["attempt"] == 1 and not each.get("manual")]
-            places = sorted((each["sequence"], _ms(each["started_at"])) for each in first)
-            kept = all(one < other and began <= later + CLOCKS_MS for (one, began), (other, later) in pairwise(places))
-        if not kept:
+        places = sorted((int(each["record_id"].rpartition("/")[2]), each["sequence"]) for each in several)
+        if [place for _, place in places] != sorted({place for _, place in places}):
             yield Violation(OTHERS, several[0]["message_id"], f"the order of {key}: {places}")
 
 

@@ -187,19 +187,6 @@ def test_other_records_are_noticed(records: list[Record], rule: str) -> None:
     assert rule in rules(records)
 
 
-def test_within_an_order_key_first_attempts_come_in_the_order_of_their_sequence() -> None:
-    # Given two messages of a key, each of which was sent once
-    def one(message_id: str, sequence: int, number: int) -> Record:
-        record = attempt(1, "delivered", "delivered", order_key="k", sequence=sequence)
-        other = {"message_id": message_id, "delivery_id": f"{message_id}.{SUBSCRIBER}"}
-        other["record_id"] = f"{UID}/{message_id}/{SUBSCRIBER}/attempt/1"
-        return record | other | {"started_at": at(60 * number)}
-
-    # Then the second may come after the first, and not a minute before it
-    assert rules([one("1", 1, 1), one("2", 2, 2)]) == set()
-    assert rules([one("1", 1, 2), one("2", 2, 1)]) == {OTHERS}
-
-
 def test_records_of_versions_are_those_that_were_stored() -> None:
     # Given what was stored of a delivery
     due = ACCEPTED_MS + 120_000
