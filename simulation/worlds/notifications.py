@@ -273,27 +273,16 @@ class NotificationsWorld(World):
             return {"authorization": f"Basic {base64.b64encode(f'{project}/me:{token}'.encode()).decode()}"}
 
         one, two = (self._client("/notification2", basic) for _ in range(2))
-        talks.through(one, self._connected)
-        topics.through(one, self._connected)
-        command_line.topics(one, self._connected)
-        whose.topics(one, two, self._connected)
-        edges.topics(one, self._connected)
-        bounds.topics(one, self._connected)
-        topics_meanwhile.through(one, self._connected)
+        connect = self._connects(self._gateway)
+        talks.through(one, connect)
+        topics.through(one, connect)
+        command_line.topics(one, connect)
+        whose.topics(one, two, connect)
+        edges.topics(one, connect)
+        bounds.topics(one, connect)
+        topics_meanwhile.through(one, connect)
         tenancy.through(
-            self._client("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"}), self._connected
-        )
-
-    def _connected(self, query: Mapping[str, str]) -> talks.Connected:
-        frames: list[str] = []
-
-        def heard(_: str, frame: str) -> None:
-            if frame:
-                frames.append(frame)
-
-        status, connection = self._gateway.connect(query, heard)
-        return talks.Connected(
-            status, frames, partial(self._gateway.send, connection), partial(self._gateway.cut, connection)
+            self._client("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"}), connect
         )
 
     def check(self) -> Iterator[Violation]:

@@ -16,6 +16,7 @@ from pushhub.engine.projects.projects import Projects
 from pushhub.webhooks.model.ids import engine_id
 from simulation.account import HttpAnswer
 from simulation.endpoints import Endpoint, Mood
+from simulation.gateway import WebSocketGateway
 from simulation.promises.judgement import Violation
 from simulation.promises.quotas import Posted, Quota, Quotas
 from simulation.promises.talks import (
@@ -147,7 +148,8 @@ class TenantsWorld(World):
         webhook_lives.webhooks(one)
         rates.webhooks(one)
         topics_meanwhile.aged(
-            self._client("/notification2", lambda _, token: {"authorization": f"Bearer {token}"}), self._connects()
+            self._client("/notification2", lambda _, token: {"authorization": f"Bearer {token}"}),
+            self._connects(WebSocketGateway(self._account)),
         )
 
     def actors(self) -> Mapping[str, Callable[[], object]]:

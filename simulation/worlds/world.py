@@ -264,9 +264,8 @@ class World(ABC):
             for each in self._account.stack.functions
         )
 
-    def _connects(self) -> Connect:
+    def _connects(self, gateway: WebSocketGateway) -> Connect:
         """Opens connections of consumers, for a talk."""
-        gateway = WebSocketGateway(self._account)
 
         def connect(query: Mapping[str, str]) -> Connected:
             frames: list[str] = []

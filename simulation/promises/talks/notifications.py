@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,19 @@ class Connected:
 
 Connect = Callable[[Mapping[str, str]], Connected]
 """Opens a connection with a query."""
+
+
+def connecting(connect: Connect, parts: Iterable[Callable[[Talk, Connect], None]]) -> Iterator[Callable[[Talk], None]]:
+    """Parts of a talk that open connections, as parts like others, under their names."""
+
+    def opening(part: Callable[[Talk, Connect], None]) -> Callable[[Talk], None]:
+        def asked(talk: Talk) -> None:
+            part(talk, connect)
+
+        asked.__name__ = part.__name__
+        return asked
+
+    return map(opening, parts)
 
 
 def through(talk: Talk, connect: Connect) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from simulation.promises.talks.notifications import Connect, Connected
+from simulation.promises.talks.notifications import Connect, Connected, connecting
 from simulation.promises.talks.pages import Page, by_pages
 from simulation.promises.talks.talk import Talk
 
@@ -25,14 +25,6 @@ FULL_EVERY = 4
 
 def through(talk: Talk, connect: Connect) -> None:
     """Everything."""
-
-    def with_connections(part: Callable[[Talk, Connect], None]) -> Callable[[Talk], None]:
-        def connected(one: Talk) -> None:
-            part(one, connect)
-
-        connected.__name__ = part.__name__
-        return connected
-
     parts = (
         _reaching,
         _framed,
@@ -45,7 +37,7 @@ def through(talk: Talk, connect: Connect) -> None:
         _revoked,
         *([_full] if talk.turn % FULL_EVERY == 0 else []),
     )
-    talk.through(_listed, _tokens, *map(with_connections, parts))
+    talk.through(_listed, _tokens, *connecting(connect, parts))
 
 
 def _subscribed(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from simulation.promises.judgement import SECOND
-from simulation.promises.talks.notifications import Connect, Connected
+from simulation.promises.talks.notifications import Connect, Connected, connecting
 from simulation.promises.talks.records import recorded_of
 from simulation.promises.talks.talk import Talk
 
@@ -27,16 +27,8 @@ COPIED = ("id", "type", "source", "time", "name", "text", "status", "severity")
 
 def through(talk: Talk, connect: Connect) -> None:
     """Everything."""
-
-    def with_connections(part: Callable[[Talk, Connect], None]) -> Callable[[Talk], None]:
-        def connected(one: Talk) -> None:
-            part(one, connect)
-
-        connected.__name__ = part.__name__
-        return connected
-
     parts = (_removed, _removed_together, _expired, _shares, _once, _as_a_whole, _copied, _waiting, _made_first)
-    talk.through(*map(with_connections, parts))
+    talk.through(*connecting(connect, parts))
 
 
 def aged(talk: Talk, connect: Connect) -> None:
