@@ -59,11 +59,13 @@ def _recovered(talk: Talk) -> None:
 
 def _missing(talk: Talk) -> None:
     """``replay-missing`` gives all automatic tries to what was never sent to the endpoint, if it is of its event types
-    and channels.
+    and channels, and its payload filters let it through.
     """
     one = Customer(talk, "misses")
-    for number in range(3):
+    for number in range(2):
         one.post(number, channels=["a"])
+    # Bytes of which DynamoDB does not take so many.
+    one.post(2, channels=["a"], payload={"n": 2, "long": "x" * 450_000})
     one.post(3, OTHER, channels=["a"])
     one.post(4, channels=["b"])
     talk.sleep(5)
@@ -78,13 +80,13 @@ def _missing(talk: Talk) -> None:
     since = {"since": "2026-11-10T00:00:00Z", "unlimited": True}
     talk.ask("POST", f"{one.path}/endpoint/new/replay-missing", since, status=202)
     talk.sleep(MINUTE + talk.put_off_s)
-    talk.came("twice each, soon", [0, 0, 1, 1, 2, 2], sorted(one.numbers("new")[1:]))
+    talk.came("twice each, soon", [1, 1, 2, 2], sorted(one.numbers("new")[1:]))
     one.says["new"] = (200, b"")
     talk.sleep(SECOND_S * 1.2 + LATE_S + talk.gathered_s)
-    talk.came("and a third time", [0, 0, 0, 1, 1, 1, 2, 2, 2], sorted(one.numbers("new")[1:]))
+    talk.came("and a third time", [1, 1, 1, 2, 2, 2], sorted(one.numbers("new")[1:]))
     talk.ask("POST", f"{one.path}/endpoint/new/replay-missing", since, status=202)
     talk.sleep(2 * MINUTE + talk.put_off_s)
-    talk.came("nothing is missing any more", 10, len(one.came["new"]))
+    talk.came("nothing is missing any more", 7, len(one.came["new"]))
     talk.came("the other got nothing of it", [5], one.numbers("other"))
     one.over()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock
+from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.webhook_tasks import FakeTaskRuns, FakeTasks
 from tests.fakes.webhooks import FakeWebhooksSettings
 
@@ -24,8 +25,9 @@ from pushhub.webhooks.model.ids import IdPrefix, message_id, new_id
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, queue_of
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import KeyRange, taken
+from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
-from pushhub.webhooks.resending.replay import BATCH, Counting, Erasing, Replay
+from pushhub.webhooks.resending.replay import BATCH, Counting, Erasing, Replay, payload_of
 from pushhub.webhooks.resending.tasks import Tasks, Worker
 
 PLENTY_MS = 10_000_000
@@ -76,7 +78,7 @@ class World:
             clock=self.clock,
         )
 
-    def post(self, state: DeliveryState | None = None, *, code: int = 500, **fields: Any) -> str:
+    def post(self, state: DeliveryState | None = None, *, code: int = 500, body: bytes = b"{}", **fields: Any) -> str:
         """Add a message with this state at the endpoint; None: it was never owed."""
         now = self.clock.advance(ms=8)
         message = Message(
@@ -84,8 +86,8 @@ class World:
             queue=queue_of(self.app.app_id),
             queue_uid=self.app.app_id,
             message_id=self.ids.next(now),
-            body=b"{}",
-            body_size=2,
+            body=body,
+            body_size=len(body),
             accepted_at=now,
             due_at=now,
             expires_at=now + 10**9,
@@ -152,6 +154,9 @@ class World:
         self.added.append(name)
         self.deliveries[name] = added(message, endpoint_id, due_at=self.clock.now())
 
+    def payload(self, message: Message) -> Mapping[str, Any] | None:
+        return payload_of(message, FakeBodyStore())
+
     def ask_for(self, **fields: Any) -> TaskAsk:
         return TaskAsk(**{"since": self.began, "until": self.clock.now() + 4, **fields})
 
@@ -189,6 +194,17 @@ def test_replay_missing_sends_what_was_never_owed_and_the_endpoint_wants() -> No
         world.deliveries[each] = replace(world.deliveries[each], attempts=1, last=tried)
     world.clock.advance(seconds=1)
     assert world.run(TaskKind.REPLAY_MISSING).sent == 0
+
+
+def test_replay_missing_sends_what_the_payload_filters_let_through() -> None:
+    """Given an endpoint with payload filters, and messages that were never owed to it. When the missing ones are
+    replayed. Then it gets those whose bytes pass; raw text passes none.
+    """
+    world = World(filters=(PayloadFilter(path="n", operator=Operator.DIFFERS, value=1),))
+    bodies = (b'{"n": 1}', b'{"n": 2}', b"raw", b"[]", b"{}")
+    missing = [world.post(None, body=body) for body in bodies]
+    assert world.run(TaskKind.REPLAY_MISSING).sent == 2
+    assert world.added == [missing[1], missing[4]]
 
 
 @pytest.mark.parametrize(

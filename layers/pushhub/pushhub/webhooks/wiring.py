@@ -536,7 +536,12 @@ class Webhooks:
         log = self.listing
 
         def replay() -> Replay:
-            tries = EngineTries(messages=self.messages, deliveries=self._outside.messages, resend=self._engine.resend)
+            tries = EngineTries(
+                messages=self.messages,
+                deliveries=self._outside.messages,
+                resend=self._engine.resend,
+                bodies=ports.webhook_bodies,
+            )
             return Replay(
                 endpoints=ports.endpoints, log=log, tries=tries, flags_for=self.event_types.flags_for, clock=clock
             )

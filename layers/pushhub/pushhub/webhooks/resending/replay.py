@@ -7,16 +7,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pushhub.base.errors import Forbidden
+from pushhub.base import json_text
+from pushhub.base.errors import Forbidden, MessageNotFound
 from pushhub.base.ids import first_message_id, id_before
+from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.page import KeyRange
+from pushhub.webhooks.model.payload_filter import lets_through
 from pushhub.webhooks.model.refusals import Gone
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, allowance
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.attempts.resend import Resend
     from pushhub.engine.model.message import Message
-    from pushhub.engine.ports import Deliveries
+    from pushhub.engine.ports import BodyStore, Deliveries
     from pushhub.webhooks.model.message import ListedMessage
     from pushhub.webhooks.ports import ReadEndpoints
 
@@ -63,6 +66,9 @@ class Tries(Protocol):
     def add(self, message: Message, endpoint_id: str) -> object:
         """Create a delivery that did not exist, with all automatic retries."""
 
+    def payload(self, message: Message) -> Mapping[str, Any] | None:
+        """The JSON object that a message's bytes are; None when they are none, or gone."""
+
 
 class EngineCopies(Protocol):
     """Finds the engine's copy of a message."""
@@ -81,6 +87,7 @@ class EngineTries(Component):
     messages: EngineCopies
     deliveries: Deliveries
     resend: Resend
+    bodies: BodyStore
 
     def __post_init__(self) -> None:
         self.ask = self.resend.ask
@@ -93,6 +100,19 @@ class EngineTries(Component):
         except Gone:
             return None
         return stored, self.deliveries.delivery(stored.delivery_key(endpoint_id))
+
+    def payload(self, message: Message) -> Mapping[str, Any] | None:
+        """The JSON object that a message's bytes are; None when they are none, or gone."""
+        return payload_of(message, self.bodies)
+
+
+def payload_of(message: Message, bodies: BodyStore) -> Mapping[str, Any] | None:
+    """The JSON object that a message's bytes are; None when they are none, or gone."""
+    try:
+        payload = json_text.read(body_of(message, bodies))
+    except (MessageNotFound, json_text.NotJson):
+        return None
+    return payload if isinstance(payload, dict) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +225,18 @@ class Replay(Component):
                 type_flags=self.flags_for(endpoint, logged.fields.event_type),
             )
             and (delivery is None or _is_done(task, delivery))
+            and self._lets_through(endpoint, message)
         )
+
+    def _lets_through(self, endpoint: Endpoint, message: Message) -> bool:
+        """Whether the endpoint's payload filters let a message through. What was posted as raw text passes none: its
+        payload was not kept.
+        """
+        filters = endpoint.fields.filters
+        if not filters:
+            return True
+        payload = self.tries.payload(message)
+        return payload is not None and lets_through(filters, payload)
 
     def _may_be_sent(
         self, task: Task, endpoint: Endpoint, logged: ListedMessage, message: Message, delivery: Delivery | None
