@@ -65,6 +65,11 @@ STRUCK = 80
 
 Json = dict[str, Any]
 
+PLAYING = threading.Lock()
+"""Held while this process plays a small world to see its calls: a run puts its own things into modules, so two at once
+would mix.
+"""
+
 
 @dataclass
 class Reached:
@@ -327,9 +332,10 @@ def _tried(
         for world in some
         if number < len(plans[world])
     ]
-    struck = [
-        (world, each) for world in small for each in _strikes(world, windows.near(world, candidate.places, STRUCK))
-    ]
+    with PLAYING:
+        struck = [
+            (world, each) for world in small for each in _strikes(world, windows.near(world, candidate.places, STRUCK))
+        ]
     what = {
         "plans": [*(plans[world][number] for world, number in order), *(each for _, each in struck)],
         "limits": [
