@@ -57,6 +57,7 @@ from simulation.internet.tls import trusted
 from simulation.items import Pace
 from simulation.locks import VirtualLock, waited
 from simulation.promises.judgement import Exchange
+from simulation.pulls import Pulls
 from simulation.roles import roles
 from simulation.scheduler import SECOND, Scheduler, VirtualFuture, current_task
 from simulation.sources import QueueSource, StreamSource
@@ -141,6 +142,7 @@ class Account:
         unqueued: Messages for which a person asked for a try and got a 5xx each time: the sweeper may find them.
         roles: The roles of the functions, which know what was refused.
         bare: Answers of the hub's without the header that tells a client what to do (:data:`SAID_WITH`).
+        pulls: What callers asked of pull queues, and were answered.
         chains_ended: What Lambda would not run a function for, as it was part of a chain that was too long: the
             function, and the text.
     """
@@ -180,6 +182,7 @@ class Account:
         self.unqueued: set[str] = set()
         self.chains_ended: list[tuple[str, str]] = []
         self.bare: list[str] = []
+        self.pulls = Pulls()
         self._streams: dict[str, list[StreamSource]] = {}
         self._sequence = itertools.count(1)
         self._router: Router[str] = Router((each.method, each.path, each.function) for each in all_routes())
@@ -259,9 +262,9 @@ class Account:
         given = {**(headers or {})} | ({"authorization": f"OAuth {token}"} if token else {})
         answer = self._answer(method, path, body, given, ran)
         struck = (each.kind for each in self.weather.applied[applied:] if not {*each.who}.isdisjoint(ran))
-        return replace(
-            answer, exchange=Exchange(asked, self.scheduler.now, answer.status, tuple(dict.fromkeys(struck)))
-        )
+        exchange = Exchange(asked, self.scheduler.now, answer.status, tuple(dict.fromkeys(struck)))
+        self.pulls.heard(method, path, body, exchange, answer.body)
+        return replace(answer, exchange=exchange)
 
     def _answer(self, method: str, path: str, body: object, headers: Mapping[str, str], ran: list[str]) -> HttpAnswer:
         """Ask the hub over HTTP. The name of the environment is added to ``ran``."""

@@ -175,6 +175,7 @@ class Scene:
         violations += compared(records, (request for each in plain for request in each.log))
         violations += [*described(records), *stored(records, self.truth.deliveries), *placed(self.account.s3.objects)]
         violations += as_told(records, self.world.recorded_as)
+        violations += self.world.check_records(records)
         violations += self.world.held_up()
         return [*violations, *_queues(self.account), *self.lost.violations(), *_numbers()]
 
@@ -241,10 +242,12 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
             _talk(account, world)
         violations = scene.broken()
         figures = _figures(account, scene.truth)
-        figures["judged"] = world.judgement.judged
+        figures["judged"] = world.judgement.judged + world.recorded.judged
         figures["judged in talks"] = world.talked.judged
         figures.update({f"gates {name}": count for name, count in world.happened.items()})
-        figures.update({f"excused {name}": count for name, count in world.judgement.excused.items()})
+        for judgement in (world.judgement, world.recorded):
+            for name, count in judgement.excused.items():
+                figures[f"excused {name}"] += count
         fingerprint = account.scheduler.fingerprint
         hours = account.scheduler.now / HOUR
     return Result(

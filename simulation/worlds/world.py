@@ -27,6 +27,7 @@ from simulation.promises.push import FOREVER, Request
 from simulation.promises.talks import shapes
 from simulation.promises.talks.notifications import Connect, Connected
 from simulation.promises.talks.talk import Came, Say, Surroundings, Talk
+from simulation.reservations import ReservationRecords
 from simulation.scheduler import SECOND
 from simulation.sources import SHARDS
 from simulation.truth import Accepted, Truth
@@ -68,6 +69,7 @@ class World(ABC):
     Attributes:
         judgement: What the models of :mod:`simulation.promises` say of it, once it was checked.
         talked: What came of the talk with the hub, in which nothing is excused.
+        recorded: What came of comparing the delivery records with what callers were answered.
         happened: Counts of what the world itself did to the hub.
         recorded_as: How the only try of a message has to be recorded, by the message's id, as talks say.
     """
@@ -89,6 +91,7 @@ class World(ABC):
         self._operator = Operator(account)
         self._project = self._token = self._talked_to = ""
         self.judgement, self.talked = Judgement(self.most_excused), Judgement()
+        self.recorded = Judgement(self.most_excused)
         self.happened: Counter[str] = Counter()
         self.recorded_as: dict[str, Mapping[str, object]] = {}
 
@@ -296,6 +299,13 @@ class World(ABC):
     @abstractmethod
     def check(self) -> Iterable[Violation]:
         """Every promise that was not kept."""
+
+    def check_records(self, records: Sequence[Mapping[str, Any]]) -> Iterable[Violation]:
+        """Whatever delivery records say otherwise than callers were answered."""
+        self.recorded, now = Judgement(self.most_excused), self._account.scheduler.now
+        of_pulls = ReservationRecords(self.recorded, self._truth.queues, clocks_s=self._clocks_off_s / 2, ends=now)
+        of_pulls.judge(records, self._account.pulls)
+        return self.recorded.total()
 
     def held_up(self) -> Iterable[Violation]:
         """What ended later than :attr:`ends_within_s`, where that is given."""
