@@ -45,6 +45,7 @@ from pushhub.webhooks.streams import reading
 from simulation import trails
 from simulation.athena import Athena
 from simulation.code import CodeRuns
+from simulation.consumers import Consumers
 from simulation.dynamodb import MOST_STALE_MS, Change, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
@@ -143,6 +144,7 @@ class Account:
         roles: The roles of the functions, which know what was refused.
         bare: Answers of the hub's without the header that tells a client what to do (:data:`SAID_WITH`).
         pulls: What callers asked of pull queues, and were answered.
+        consumers: What consumers of notifications did, and what came on their connections.
         chains_ended: What Lambda would not run a function for, as it was part of a chain that was too long: the
             function, and the text.
     """
@@ -196,7 +198,8 @@ class Account:
             changed=self._changed,
         )
         self.s3 = S3()
-        self.sockets = Sockets(self.now_ms)
+        self.consumers = Consumers(lambda: self.scheduler.now)
+        self.sockets = Sockets(self.now_ms, self.consumers)
         self.sts = Sts(self.now_ms)
         self.services: dict[str, object] = {
             "dynamodb": self.dynamodb,
@@ -264,6 +267,7 @@ class Account:
         struck = (each.kind for each in self.weather.applied[applied:] if not {*each.who}.isdisjoint(ran))
         exchange = Exchange(asked, self.scheduler.now, answer.status, tuple(dict.fromkeys(struck)))
         self.pulls.heard(method, path, body, exchange, answer.body)
+        self.consumers.heard(method, path, exchange)
         return replace(answer, exchange=exchange)
 
     def _answer(self, method: str, path: str, body: object, headers: Mapping[str, str], ran: list[str]) -> HttpAnswer:

@@ -48,6 +48,7 @@ class WebSocketGateway:
         """
         account = self._account
         connection_id = f"connection-{next(self._numbers)}"
+        account.consumers.connects(connection_id, query.get("token", ""))
         account.scheduler.sleep(account.random.randrange(5_000, 60_000))
         event = self._event("CONNECT", connection_id) | {
             "queryStringParameters": dict(query),
@@ -58,12 +59,14 @@ class WebSocketGateway:
         except RunFailed:
             status = 500
         if status != 200:
+            account.consumers.answered(connection_id, opened=False)
             return status, ""
         account.scheduler.sleep(account.random.randrange(1_000, 30_000))
         now = account.now_ms()
         account.sockets.open[connection_id] = Socket(
             now, now, lambda frame: heard(connection_id, frame), lambda: heard(connection_id, "")
         )
+        account.consumers.answered(connection_id, opened=True)
         account.scheduler.spawn(lambda: self._watch(connection_id))
         account.note(f"{connection_id} opens")
         return 200, connection_id
@@ -74,9 +77,17 @@ class WebSocketGateway:
         if socket is None or socket.half_open:
             return
         socket.active_at = self._account.now_ms()
+        heard = self._account.consumers.sends(connection_id, frame)
         body = base64.b64encode(frame.encode()).decode()
         event = self._event("MESSAGE", connection_id) | {"body": body, "isBase64Encoded": True}
-        self._account.scheduler.spawn(lambda: self._asynchronously(event, done), after=self._delay())
+
+        def taken() -> None:
+            # What is on its way when a connection ends, or when its client is gone, may or may not count.
+            if self._account.sockets.open.get(connection_id) is socket and not socket.half_open:
+                heard()
+            done()
+
+        self._account.scheduler.spawn(lambda: self._asynchronously(event, taken), after=self._delay())
 
     def cut(self, connection_id: str) -> None:
         """A client disconnects. Usually the function is told; but one that vanishes leaves its connection half open."""
@@ -85,6 +96,7 @@ class WebSocketGateway:
             return
         if self._account.weather.strikes(Kind.HALF_OPEN, "", self._account.scheduler.now):
             self._account.note(f"{connection_id} is half open")
+            self._account.consumers.ends(connection_id)
             socket.half_open = True
             return
         self._end(connection_id)
@@ -94,6 +106,7 @@ class WebSocketGateway:
         if self._account.sockets.open.pop(connection_id, None) is None:
             return
         self._account.note(f"{connection_id} is cut")
+        self._account.consumers.ends(connection_id)
         if self._account.random.random() < 0.8:
             event = self._event("DISCONNECT", connection_id)
             self._account.scheduler.spawn(lambda: self._asynchronously(event, lambda: None), after=self._delay())

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from simulation.consumers import Consumers
 from simulation.dynamodb import service_error
 
 VERSIONED = "RecordsBucket"
@@ -146,24 +147,29 @@ class Sockets:
 
     Args:
         now_ms: Its clock, epoch milliseconds.
+        seen: Told what is sent, and which connections the hub ends.
     """
 
-    def __init__(self, now_ms: Callable[[], int]) -> None:
+    def __init__(self, now_ms: Callable[[], int], seen: Consumers) -> None:
         self._now_ms = now_ms
+        self._seen = seen
         self.open: dict[str, Socket] = {}
 
     def post_to_connection(self, *, ConnectionId: str, Data: bytes) -> dict[str, Any]:  # noqa: N803
         """PostToConnection: the client has the frame when the call returns, unless it vanished without a word."""
         socket = self._socket(ConnectionId, "PostToConnection")
         socket.active_at = self._now_ms()
+        frame = Data.decode("utf-8", "surrogatepass")
+        self._seen.gets(ConnectionId, frame)
         if not socket.half_open:
-            socket.heard(Data.decode("utf-8", "surrogatepass"))
+            socket.heard(frame)
         return {}
 
     def delete_connection(self, *, ConnectionId: str) -> dict[str, Any]:  # noqa: N803
         """DeleteConnection."""
         socket = self._socket(ConnectionId, "DeleteConnection")
         del self.open[ConnectionId]
+        self._seen.ends(ConnectionId)
         if not socket.half_open:
             socket.closed()
         return {}

@@ -31,16 +31,13 @@ from simulation.promises.talks import (
 from simulation.promises.talks import notifications as talks
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR
-from simulation.worlds.world import World
+from simulation.worlds.world import SENDERS, World
 
 TOPICS = ("orders", "machines")
 SOURCES = ("111", "222", "333")
 PUBLISHERS = 3
 CONSUMERS = 3
 """Consumers of the shared subscriber."""
-
-SENDERS = ("notify-", "consumers-")
-"""Environments that send frames, and hear of connections and acknowledgements."""
 
 FASTER = 6
 """Publishers post this many times as often as producers of other worlds."""

@@ -20,6 +20,7 @@ from simulation.consuming import consuming
 from simulation.endpoints import Asked, Endpoint, Mood, Reply
 from simulation.gateway import WebSocketGateway
 from simulation.internet.places import Places
+from simulation.notification_records import NotificationRecords
 from simulation.promises.flow import LEARNED_S, Flow, Limit, Waiting
 from simulation.promises.flow import Asked as FlowAsked
 from simulation.promises.judgement import HARMLESS, Fault, Faults, Judgement, Violation
@@ -45,6 +46,9 @@ COPYING = frozenset({"replay", "duplicates"})
 
 FOR_ALL = ("wake-", "sweep-")
 """Environments that work on whatever is due, not on what they were called with."""
+
+SENDERS = ("notify-", "consumers-")
+"""Environments that send notifications, and hear of connections and acknowledgements."""
 
 QUEUES_ON_THE_WAY = 3
 """How many queues a message passes at most from its post to its arrival."""
@@ -305,6 +309,10 @@ class World(ABC):
         self.recorded, now = Judgement(self.most_excused), self._account.scheduler.now
         of_pulls = ReservationRecords(self.recorded, self._truth.queues, clocks_s=self._clocks_off_s / 2, ends=now)
         of_pulls.judge(records, self._account.pulls)
+        if self._account.consumers.connections:
+            faults = self._faults(SENDERS)
+            of_topics = NotificationRecords(self.recorded, faults, clocks_s=self._clocks_off_s / 2, ends=now)
+            of_topics.judge(records, self._account.consumers)
         return self.recorded.total()
 
     def held_up(self) -> Iterable[Violation]:
@@ -407,4 +415,4 @@ def moment(at: int) -> str:
     return f"{at / SECOND:.3f} s"
 
 
-__all__ = ["Owed", "PushWorld", "World", "moment"]
+__all__ = ["SENDERS", "Owed", "PushWorld", "World", "moment"]
