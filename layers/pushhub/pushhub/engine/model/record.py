@@ -220,8 +220,8 @@ class DeliveryRecord:
             "int",
             "attempt, poll, acknowledged",
             (
-                "number of the attempt, from 1. Notifications: 1 when sent for the first time, otherwise left out, "
-                "because repetitions are not counted"
+                "number of the attempt, from 1. Notifications: 1 when sent for the first time; left out for "
+                "repetitions, which are not counted, and where it had waited for its consumer"
             ),
         ),
     )
