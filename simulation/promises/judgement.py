@@ -225,12 +225,18 @@ class Judgement:
             self.violations.append(Violation(rule, about, detail))
         return False
 
-    def total(self) -> list[Violation]:
-        """Everything broken, and whether too much was excused."""
-        count = self.excused.total()
-        if count <= max(self.most_excused, self.judged * MOST_EXCUSED):
+    def total(self, beside: Judgement | None = None) -> list[Violation]:
+        """Everything broken, and whether too much was excused.
+
+        Args:
+            beside: What was found in the same run by others, whose facts and excuses count, too.
+        """
+        parts = [self] if beside is None else [self, beside]
+        excused = sum((each.excused for each in parts), Counter[str]())
+        count, judged = excused.total(), sum(each.judged for each in parts)
+        if count <= max(sum(each.most_excused for each in parts), judged * MOST_EXCUSED):
             return self.violations
-        detail = f"{count} of {self.judged}: {dict(self.excused.most_common(5))}"
+        detail = f"{count} of {judged}: {dict(excused.most_common(5))}"
         return [*self.violations, Violation("too much is excused", "the run", detail)]
 
 

@@ -313,7 +313,7 @@ class World(ABC):
             faults = self._faults(SENDERS)
             of_topics = NotificationRecords(self.recorded, faults, clocks_s=self._clocks_off_s / 2, ends=now)
             of_topics.judge(records, self._account.consumers)
-        return self.recorded.total()
+        return self.recorded.total(beside=self.judgement)
 
     def held_up(self) -> Iterable[Violation]:
         """What ended later than :attr:`ends_within_s`, where that is given."""

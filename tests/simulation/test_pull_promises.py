@@ -123,3 +123,10 @@ def test_a_run_that_excuses_too_much_fails() -> None:
         judgement.fact(False, "a rule", str(number), "", [exchange(number, 0, "lost")])
     # Then that is told
     assert [each.rule for each in judgement.total()] == ["too much is excused"]
+    # And not where others judged so much in the same run that it is less than one
+    others = Judgement(most_excused=0)
+    others.judged = 1_000
+    assert judgement.total(beside=others) == []
+    # Whose own excuses count, too
+    others.excused.update({"another rule, for lost": 20})
+    assert [each.rule for each in judgement.total(beside=others)] == ["too much is excused"]
