@@ -12,6 +12,8 @@ from simulation.promises.talks.talk import Came, Said, Talk
 MINUTE = 60
 LATE_S = 75
 """What waits longer than a minute is looked after each minute."""
+OK: Said = (200, b"")
+ILL: Said = (500, b"no")
 
 
 def says(answer: Said, _: Came) -> Said:

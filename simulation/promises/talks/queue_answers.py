@@ -14,6 +14,7 @@ from simulation.promises.judgement import SECOND
 from simulation.promises.talks.push_queues import (
     LATE_S,
     MINUTE,
+    OK,
     created,
     ids_of,
     listening,
@@ -24,7 +25,6 @@ from simulation.promises.talks.push_queues import (
 )
 from simulation.promises.talks.talk import Came, Said, Talk
 
-OK: Said = (200, b"")
 ELSEWHERE = {"location": "https://answers-elsewhere.example/in"}
 TAKEN: Mapping[str, Said] = {
     "answers-200": OK,

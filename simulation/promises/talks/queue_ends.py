@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 
 from simulation.promises.documents import said
 from simulation.promises.talks.push_queues import (
+    ILL,
     LATE_S,
     MINUTE,
+    OK,
     created,
     ids_of,
     listening,
@@ -24,10 +26,8 @@ from simulation.promises.talks.push_queues import (
     statuses,
     subscriber,
 )
-from simulation.promises.talks.talk import Came, Said, Talk
+from simulation.promises.talks.talk import Came, Talk
 
-OK: Said = (200, b"")
-ILL: Said = (500, b"no")
 HOUR = 3_600
 ELSEWHERE_KEPT = 40_000
 """Characters of a body that is kept beside the table."""

@@ -13,11 +13,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from simulation.promises.documents import said
-from simulation.promises.talks.push_queues import LATE_S, MINUTE, created, listening, posted
+from simulation.promises.talks.push_queues import ILL, LATE_S, MINUTE, OK, created, listening, posted
 from simulation.promises.talks.talk import Came, Said, Talk
-
-OK: Said = (200, b"")
-ILL: Said = (500, b"no")
 
 
 def through(talk: Talk) -> None:

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from simulation.promises.talks.push_queues import (
+    ILL,
     LATE_S,
     MINUTE,
+    OK,
     created,
     ids_of,
     listening,
@@ -22,9 +24,6 @@ from simulation.promises.talks.push_queues import (
     subscriber,
 )
 from simulation.promises.talks.talk import Came, Said, Talk
-
-OK: Said = (200, b"")
-ILL: Said = (500, b"no")
 
 
 def through(talk: Talk) -> None:

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from simulation.promises.talks.push_queues import created, ids_of, listening, posted, reported, statuses
-from simulation.promises.talks.talk import Said, Talk
-
-ILL: Said = (500, b"no")
+from simulation.promises.talks.push_queues import ILL, created, ids_of, listening, posted, reported, statuses
+from simulation.promises.talks.talk import Talk
 
 
 def through(talk: Talk) -> None:

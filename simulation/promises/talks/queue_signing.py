@@ -16,12 +16,11 @@ from typing import Any
 
 from simulation.promises.documents import said
 from simulation.promises.judgement import SECOND
-from simulation.promises.talks.push_queues import LATE_S, MINUTE, created, posted, subscriber
+from simulation.promises.talks.push_queues import LATE_S, MINUTE, OK, created, posted, subscriber
 from simulation.promises.talks.talk import Came, Said, Talk
 from simulation.promises.talks.webhooks import is_signed
 
 A_DAY_S = 86_400
-OK: Said = (200, b"")
 SECRETS = tuple("whsec_" + base64.b64encode(bytes(range(first, first + 24))).decode() for first in (1, 31, 61))
 SEED = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="
 STRIPE, GITHUB = "stripe-signature", "x-hub-signature-256"

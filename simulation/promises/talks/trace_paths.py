@@ -11,13 +11,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulation.promises.talks.push_queues import LATE_S, MINUTE, created, posted, subscriber
+from simulation.promises.talks.push_queues import LATE_S, MINUTE, OK, created, posted, subscriber
 from simulation.promises.talks.talk import Came, Said, Talk
 
 TRACE, PARENT = 32 * "c", 16 * "d"
 OTHER_TRACE = 32 * "e"
 TRACEPARENT, OTHER = f"00-{TRACE}-{PARENT}-01", f"00-{OTHER_TRACE}-{PARENT}-01"
-OK: Said = (200, b"")
 
 
 def through(talk: Talk) -> None:
