@@ -157,6 +157,8 @@ def _itself(record: Record) -> str:
     whole = record["delivery_id"].partition(".")[2]
     if whole not in ("*", record["subscriber_id"]):
         return "it is of another subscriber"
+    if kind in {"attempt", "poll"} and record["subscriber_id"] == "*":
+        return "it names nobody who was asked"
     if kind in ENDS and state != kind:
         return "its end"
     if (kind, state) in {("reserved", "pending"), ("released", "reserved")}:

@@ -59,7 +59,7 @@ SETTLES_WITHIN = 40
 LONGEST_EXPIRY = 8 * 24
 """Hours until the last message expires, if nothing else ends it."""
 
-LONGEST_TALK = 120
+LONGEST_TALK = 400
 """Hours that a talk lasts at most."""
 
 LONGEST_RECORDING = 30

@@ -177,6 +177,13 @@ class TestTwilio:
             with pytest.raises(Unverified):
                 verify(TWILIO, ["12345"], received(headers, changed, url=url))
 
+    def test_fields_without_a_value_are_part_of_it(self) -> None:
+        headers = {
+            "content-type": "application/x-www-form-urlencoded",
+            "x-twilio-signature": "2Ph1Tnnax9GZzpRFjOAmHftBs0w=",
+        }
+        verify(TWILIO, ["12345"], received(headers, b"Media=&From=%2B1&Body=", url="https://a.example/in"))
+
     def test_another_body_is_verified_by_its_digest_in_the_url(self) -> None:
         url = f"{URL}?bodySHA256=533ff28f28cfd86dd8429995a77911c4cc2fb0058dca1c8bbc6d991fa0c78c1a"
         headers = {"content-type": "application/json", "x-twilio-signature": "Ruht7uOvCclBsWlbbaTfz9v3nS4="}

@@ -73,6 +73,19 @@ def test_a_short_outage_of_the_token_server_gives_no_message_up(hub: Hub) -> Non
     assert hub.call("GET", "/queues/failed").status == 404
 
 
+def test_a_long_outage_of_the_token_server_uses_up_tries(hub: Hub) -> None:
+    # Given a queue that does not retry, and a token server that is down for half an hour
+    hub.make("q", push={"subscribers": [gated()], "retries": 0, "error_queue": "failed"})
+    hub.world.sender.script(TOKEN_URL, *[503] * 100)
+    message_id = post(hub)
+    # When five minutes are not over, then it waits; after them it is given up
+    hub.world.run(seconds=240)
+    assert hub.statuses("q", message_id)[0]["state"] == "retrying"
+    hub.world.run(seconds=1_560)
+    assert (hub.statuses("q", message_id)[0]["state"], authorizations(hub)) == ("exhausted", [])
+    assert hub.call("GET", "/queues/failed").status == 200
+
+
 @pytest.mark.parametrize(
     ("subscriber", "place"),
     [

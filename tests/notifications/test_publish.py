@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan
@@ -126,6 +127,17 @@ def test_where_nothing_was_taken_no_key_is_needed(world: NotificationWorld) -> N
     with pytest.raises(BacklogFull) as refused:
         world.publish(1)
     assert (refused.value.key, refused.value.taken) == ("", ())
+
+
+@pytest.mark.parametrize(
+    "changed", [{"api": "alarms"}, {"source": "2"}, {"action": "DELETE"}, {"data": {"n": 2}}, {"base64_data": "AA=="}]
+)
+def test_a_key_stands_for_all_of_a_request(world: NotificationWorld, changed: dict[str, Any]) -> None:
+    make_room(world)
+    (draft,) = drafts(1)
+    world.publishing.publish(PROJECT, [draft], key="k-1")
+    with pytest.raises(Invalid, match="Idempotency-Key"):
+        world.publishing.publish(PROJECT, [replace(draft, **changed)], key="k-1")
 
 
 def test_a_key_stands_for_one_request(world: NotificationWorld) -> None:

@@ -144,6 +144,17 @@ def _not_taken(talk: Talk) -> None:
     ]
     _taken(talk, "queues/circle", loops, again=(1, 2))
     talk.is_so("the one before", ["x"], _bodies(talk, "circle"))
+    grouped = [("g0", "g", 0), ("g1", "g", HOPS), ("h0", "h", 0), ("g2", "g", 0)]
+    group = [
+        _message(talk, 50 + number, body, name, body, Pushhub_Hops=f"{hops}")
+        for number, (body, name, hops) in enumerate(grouped)
+    ]
+    _taken(talk, "queues/circle", group, again=(1, 3))
+    talk.is_so("what is behind one that fails waits", ["g0", "h0", "x"], sorted(_bodies(talk, "circle")))
+    _taken(talk, "queues/circle", group[3:])
+    talk.is_so("and is taken later", ["g0", "g2", "h0", "x"], sorted(_bodies(talk, "circle")))
+    talk.ask("DELETE", "/queues/circle")
+    _taken(talk, "queues/circle", [_message(talk, 60, "x")])
     for to in ("applications/none", "queues/" + 256 * "q"):
         _taken(talk, to, [_message(talk, 9, "{}")], again=(0,))
     found = talk.consumes(f"{'0' * len(talk.project)}/queues/circle", [_message(talk, 9, "x")], False)

@@ -51,7 +51,7 @@ def _post(talk: Talk, payload: Any, **more: Any) -> str:
     return str(talk.ask("POST", f"{APP}/msg", {"eventType": KIND, "payload": payload, **more}, status=202)["id"])
 
 
-ORDER = {"status": "paid", "total": 100, "vip": True, "note": None, "items": [{"sku": "a-1"}], "empty": ""}
+ORDER = {"status": "paid", "total": 100, "vip": True, "note": None, "items": [{"sku": "a-1"}], "empty": "", "one": 1}
 FILTERS: tuple[tuple[str, str, Any, bool], ...] = (
     ("order.status", "eq", "paid", True),
     ("order.status", "eq", "Paid", False),
@@ -72,6 +72,12 @@ FILTERS: tuple[tuple[str, str, Any, bool], ...] = (
     ("order.total", "in", [99, 100], True),
     ("order.total", "in", ["100", True], False),
     ("order.none", "in", [None], False),
+    ("order.note", "in", [0, None], True),
+    ("order.vip", "in", [1, "true"], False),
+    ("order.vip", "in", [False, True], True),
+    ("order.one", "in", [True, "1"], False),
+    ("order.one", "in", [True, 1], True),
+    ("order.one", "ne", True, True),
     ("order.status", "prefix", "pa", True),
     ("order.status", "prefix", "paid", True),
     ("order.status", "prefix", "aid", False),

@@ -10,19 +10,23 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from simulation.promises.talks.customers import LATE_S, Customer
+from simulation.promises.judgement import SECOND
+from simulation.promises.talks.customers import HOUR, LATE_S, MINUTE, Customer
 from simulation.promises.talks.talk import Came, Talk
 
 HOURS = 25
 """More than a day: what lasts a week, or for ever, is still there."""
 
 MOST_A_MINUTE = 20
+FIVE_DAYS = 120 * HOUR
+LONG_TURNS = 5
+"""What takes a week is asked in one of so many runs."""
 ENDED = (500, b"", {"webhook-delivery": "abort-message"})
 
 
 def webhooks(talk: Talk) -> None:
     """All of it."""
-    talk.through(_attempts, _disabled, _many, _portals_end)
+    talk.through(_attempts, _disabled, _many, _portals_end, _failing)
 
 
 def _hook(talk: Talk, uid: str, **more: Any) -> Sequence[Came]:
@@ -151,6 +155,57 @@ def _many(talk: Talk) -> None:
     talk.ask("GET", f"{one.path}/endpoint/one/stats", shows={"success": 0, "fail": MOST_A_MINUTE + 7})
     _unhook(talk, "many")
     one.over()
+
+
+def _failing(talk: Talk) -> None:
+    """What accepts nothing is told of at 50, 70 and 90 % of five days, and disabled then; one success in between, and
+    the five days begin anew.
+    """
+    if talk.turn % LONG_TURNS:
+        return
+    heard = _hook(talk, "failing", eventTypes=["endpoint.failing", "endpoint.disabled"])
+    one = Customer(talk, "failing")
+    one.endpoint("ill")
+    one.endpoint("well")
+    began = _fails_for(talk, one, 62)
+    talk.came("half of it", [("endpoint.failing", 50)], _percents(heard))
+    one.says["ill"] = (200, b"")
+    talk.sleep(3 * HOUR)
+    talk.is_so("it is well again", False, talk.ask("GET", f"{one.path}/endpoint/ill").get("disabled", False))
+    began = _fails_for(talk, one, 58)
+    talk.came("nothing yet", [("endpoint.failing", 50)], _percents(heard))
+    _fails_for(talk, one, 65)
+    told = [("endpoint.failing", 50), ("endpoint.failing", 70), ("endpoint.failing", 90), ("endpoint.disabled", None)]
+    talk.came("all of it", told, _percents(heard)[1:])
+    endpoint_id = talk.ask("GET", f"{one.path}/endpoint/ill", shows={"disabled": True})["id"]
+    whole = FIVE_DAYS * SECOND
+    for at, (_, data), percent in zip(
+        [each.at for each in heard][1:], _events(heard)[1:], (50, 70, 90, 100), strict=True
+    ):
+        talk.is_so("whose", {"appUid": "failing", "endpointId": endpoint_id, "endpointUid": "ill"}, data)
+        late = (at - began - whole * percent / 100) / SECOND
+        talk.came(f"{percent} %", lambda seconds: -MINUTE <= seconds <= 1.5 * HOUR, late)
+        if percent < 100:
+            talk.is_so("since", lambda since: abs(talk.moment(since) - began) <= 2 * MINUTE * SECOND, data["failSince"])
+            ends = talk.moment(data["disabledAt"]) - talk.moment(data["failSince"])
+            talk.is_so("five days", whole, round(ends))
+    _unhook(talk, "failing")
+    one.over()
+
+
+def _fails_for(talk: Talk, one: Customer, hours: int) -> int:
+    """An endpoint fails for so long; when that began, microseconds."""
+    one.says["ill"] = (500, b"")
+    began = talk.now()
+    for number in range(hours):
+        if number % 10 == 0:
+            one.post(number)
+        talk.sleep(HOUR, exactly=True)
+    return began
+
+
+def _percents(heard: Sequence[Came]) -> list[tuple[str, Any]]:
+    return [(name, data.get("percent")) for name, data in _events(heard)]
 
 
 def _portals_end(talk: Talk) -> None:

@@ -45,7 +45,7 @@ def _reports(talk: Talk) -> None:
     ill = listening(talk, {"reports-ill": ILL, "reports-other": (404, b"")})
     notified = talk.listen("reports-told.example", lambda _: OK)
     pushes = created(talk, "reports-pushed", subscriber("reports-told"))
-    secret = {**subscriber("reports-ill"), "url": "https://reports-ill.example/in?token=hush&b=hush2"}
+    secret = {**subscriber("reports-ill"), "url": "https://me:hush0@reports-ill.example?token=hush&b=hush2"}
     several = (secret, "reports-other", "reports-well")
     talk.listen("reports-well.example", lambda _: OK)
     queue = created(talk, "reports", *several, retries=0, error_queue="reports-first")
@@ -69,7 +69,7 @@ def _reports(talk: Talk) -> None:
         talk.is_so("its bytes", True, body == (exact if each["source_msg_id"] == binary else large.encode()))
         [one] = each["subscribers"]
         url = "https://reports-other.example/in"
-        url = "https://reports-ill.example/in?token=***&b=***" if one["name"] == "reports-ill" else url
+        url = "https://***@reports-ill.example?token=***&b=***" if one["name"] == "reports-ill" else url
         talk.is_so("of whom", {"url": url, "code": 500 if one["name"] == "reports-ill" else 404}, one)
     talk.ask("GET", "/queues?prefix=reports-f", shows={"queues": [{"name": "reports-failed"}]})
     talk.ask("PATCH", queue, {"queue": {"push": {"error_queue": "reports-pushed"}}})

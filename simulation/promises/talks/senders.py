@@ -186,7 +186,7 @@ SENDERS: tuple[Sender, ...] = (
 
 def webhooks(talk: Talk) -> None:
     """All kinds of sources."""
-    talk.through(_signed, _questions, _generic, _events, _places, _settings)
+    talk.through(_signed, _questions, _generic, _form, _events, _places, _settings)
 
 
 def new_source(talk: Talk, uid: str, kind: str, config: Any, *, hears: str = "") -> Any:
@@ -370,6 +370,24 @@ def _generic(talk: Talk) -> None:
         talk.ask("GET", f"/app/{source['id']}/msg", shows={"data": [...] if headers else []})
         removed(talk, uid)
     removed(talk, "generic")
+
+
+def _form(talk: Talk) -> None:
+    """Twilio signs the URL and every field of a form, in the order of their names, also those without a value."""
+    source = new_source(talk, "form", "generic-webhook", {"signature": {"preset": "twilio", "secret": SECRET}})
+    url = source["ingestUrl"]
+    form = {"content-type": "application/x-www-form-urlencoded"}
+
+    def signed(*fields: str) -> Headers:
+        content = (url + "".join(fields)).encode()
+        return {**form, "x-twilio-signature": _base64(hmac.digest(SECRET.encode(), content, hashlib.sha1))}
+
+    comes(talk, url, b"To=%2B2&From=%2B1&Body=", signed("Body", "From+1", "To+2"))
+    comes(talk, url, b"A=1&A=2", signed("A1", "A2"))
+    for other in (signed("From+1", "To+2"), signed("To+2", "From+1", "Body"), signed("Body", "From+1", "To+3")):
+        comes(talk, url, b"To=%2B2&From=%2B1&Body=", other, status=400, code="forged")
+    talk.ask("GET", f"/app/{source['id']}/msg", shows={"data": 2 * [...]})
+    removed(talk, "form")
 
 
 CLOUD = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.new", "data": {"n": 1}}

@@ -39,6 +39,7 @@ def through(talk: Talk) -> None:
         _shared,
         _described,
         _counted,
+        _doubled,
         _dated,
     )
 
@@ -397,6 +398,31 @@ def _counted(talk: Talk) -> None:
     talk.sleep(10)
     left = talk.ask("GET", "/queues")
     talk.is_so("given up", {**before, "archived": before["archived"] + 15}, left)
+    _removed(talk, *mappings)
+
+
+def _doubled(talk: Talk) -> None:
+    """Of a service that is down for long, waits double from half a minute to an hour, unless it was said otherwise."""
+    says = {"status": 500}
+    came = talk.listen("doubled.example", lambda each: done(each) if says["status"] == 200 else (500, b""))
+    brief = talk.listen("doubled-brief.example", lambda _: (500, b""))
+    mappings = [mapped(talk, "doubled", ["doubled:one"])]
+    options = {"retry_base": 1, "retry_cap": 1_500, "max_attempts": 13}
+    mappings.append(mapped(talk, "doubled-brief", ["doubled:one"], options=options))
+    talk.sleep(MINUTE + 1)
+    pushed(talk, "doubled:one", {"n": 1})
+    talk.sleep(6 * 3_600, exactly=True)
+    for least, most, requests in ((30, 3_600, came[:11]), (1, 1_500, brief)):
+        waits = [min(most, least * 2**each) for each in range(len(requests) - 1)]
+        late = LATE_S + talk.gathered_s + talk.put_off_s
+        lasted = [after.at - before.at for before, after in pairwise(requests)]
+        shares = zip(waits, (each / 1_000_000 for each in lasted), strict=True)
+        about = [wait - 1 <= each <= min(most, 1.2 * wait) + late for wait, each in shares]
+        talk.came(f"from {least} s to {most} s: {lasted}", [True] * len(waits), about)
+    talk.came("so often", (11, 13), (len(came[:11]), len(brief)))
+    says["status"] = 200
+    talk.sleep(3_600 + LATE_S + talk.put_off_s)
+    talk.ask("GET", "/queues", shows={"parked": 1, "failing": 0})
     _removed(talk, *mappings)
 
 

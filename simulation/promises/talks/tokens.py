@@ -297,12 +297,12 @@ def _unspent(talk: Talk) -> None:
 
 def _given_up(talk: Talk) -> None:
     """If the token server refuses its client, tries are used up as the policy has it; if it is only down, for less than
-    five minutes, they are not; other subscribers of the queue do not wait.
+    five minutes, they are not, and from then on they are; other subscribers of the queue do not wait.
     """
     queues = talk.at(f"/3/projects/{talk.project}").with_headers(authorization=f"OAuth {talk.token}")
-    server: dict[str, Any] = {"refused": (400, b'{"error": "invalid_client"}'), "down": (503, b"")}
+    server: dict[str, Any] = {"refused": (400, b'{"error": "invalid_client"}'), "down": (503, b""), "gone": (503, b"")}
     talk.listen("tokens-login.example", lambda came: server[came.path[1:]])
-    names = ("refused", "down", "plain")
+    names = ("refused", "down", "gone", "plain")
     came = {name: talk.listen(f"tokens-queue-{name}.example", lambda _: (200, b"")) for name in names}
     subscribers: list[dict[str, Any]] = []
     for name in names:
@@ -316,7 +316,8 @@ def _given_up(talk: Talk) -> None:
     talk.came("who needs none", ["one"], [each.body.decode() for each in came["plain"]])
     queues.ask("GET", "/queues/tokens-failed", shows={"queue": {"size": 1}})
     [held] = queues.ask("POST", "/queues/tokens-failed/reservations", {})["messages"]
-    talk.is_so("whose it was", True, "refused" in held["body"] and "down" not in held["body"])
+    spared = any(name in held["body"] for name in ("down", "gone"))
+    talk.is_so("whose it was", True, "refused" in held["body"] and not spared)
     server["down"] = _gives("a-token")
     talk.sleep(3 * MINUTE + 2 * talk.gathered_s)
     talk.came(
@@ -324,7 +325,11 @@ def _given_up(talk: Talk) -> None:
         [("one", "Bearer a-token")],
         [(each.body.decode(), each.headers.get("authorization")) for each in came["down"]],
     )
-    talk.came("never", [], came["refused"])
+    talk.sleep(30 * MINUTE)
+    queues.ask("GET", "/queues/tokens-failed", shows={"queue": {"size": 2}})
+    held = queues.ask("POST", "/queues/tokens-failed/reservations", {"n": 9})["messages"]
+    talk.is_so("who was down for too long", True, any('"gone"' in each["body"] for each in held))
+    talk.came("never", [[], []], [came["refused"], came["gone"]])
     for name in ("tokens", "tokens-failed"):
         queues.ask("DELETE", f"/queues/{name}")
 

@@ -31,6 +31,7 @@ def through(talk: Talk, connect: Connect) -> None:
         _fed,
         _shared,
         _passing,
+        _keyed,
         _acknowledged,
         _early,
         _twins,
@@ -411,6 +412,26 @@ def _passing(talk: Talk, connect: Connect) -> None:
     talk.sleep(10)
     talk.came("without a subscription", ([0, 1, 2], [2, 3]), (_numbers(again["kept"]), _numbers(again["brief"])))
     _ended(talk, rules[1:], {token: again[name] for name, (token, _) in sides.items()})
+
+
+def _keyed(talk: Talk, connect: Connect) -> None:
+    """A key stands for all of its request: with anything else in it, it is refused, and nothing is sent."""
+    rule = _subscribed(talk, "keyTopic", apis=["events", "alarms"])
+    token, side = _connected(talk, connect, "keyTopic")
+    talk.sleep(5)
+    once = talk.with_headers(idempotency_key="all of it")
+    first = {"api": "events", "source": "1", "action": "CREATE", "data": {"n": 1}}
+    ids = once.ask("POST", "/notifications", first, status=201)["ids"]
+    for changed in ({"api": "alarms"}, {"source": "2"}, {"action": "DELETE"}, {"data": {"n": 2}}, {"data": {"n": "1"}}):
+        once.refused("POST", "/notifications", {**first, **changed}, status=422)
+    once.refused("POST", "/notifications", [first, first], status=422)
+    once.ask("POST", "/notifications", first, status=201, shows={"ids": ids})
+    talk.sleep(10)
+    talk.came("once", [1], _numbers(side))
+    side.close()
+    talk.sleep(5)
+    talk.ask("POST", f"/unsubscribe?token={token}", shows={"result": "DONE"})
+    talk.ask("DELETE", f"/subscriptions/{rule}", status=204)
 
 
 def _acknowledged(talk: Talk, connect: Connect) -> None:

@@ -27,7 +27,18 @@ COPIED = ("id", "type", "source", "time", "name", "text", "status", "severity")
 
 def through(talk: Talk, connect: Connect) -> None:
     """Everything."""
-    parts = (_removed, _removed_together, _expired, _shares, _once, _as_a_whole, _copied, _waiting, _made_first)
+    parts = (
+        _removed,
+        _removed_together,
+        _expired,
+        _shares,
+        _joined,
+        _once,
+        _as_a_whole,
+        _copied,
+        _waiting,
+        _made_first,
+    )
     talk.through(*connecting(connect, parts))
 
 
@@ -76,6 +87,10 @@ def _publish(talk: Talk, *numbers: int, source: str = "1") -> None:
     some = [{"api": "operations", "source": source, "data": {"n": each}} for each in numbers]
     talk.ask("POST", "/notifications", some, status=201)
     talk.sleep(5)
+
+
+def _source(frame: str) -> str:
+    return frame.split("\n")[1].rpartition("/")[2]
 
 
 def _data(side: Connected) -> list[Any]:
@@ -200,7 +215,7 @@ def _shares(talk: Talk, connect: Connect) -> None:
         found: dict[str, set[str]] = {}
         for name, side in sides.items():
             for each in side.frames:
-                found.setdefault(each.split("\n")[1].rpartition("/")[2], set()).add(name)
+                found.setdefault(_source(each), set()).add(name)
         return found
 
     for round_ in range(3):
@@ -215,7 +230,7 @@ def _shares(talk: Talk, connect: Connect) -> None:
     for name, side in sides.items():
         in_order: dict[str, list[int]] = {}
         for frame, data in zip(side.frames, _data(side), strict=True):
-            in_order.setdefault(frame.split("\n")[1].rpartition("/")[2], []).append(data["n"])
+            in_order.setdefault(_source(frame), []).append(data["n"])
         talk.came(f"each source in order, at {name}", {(0, 1, 2)}, {tuple(each) for each in in_order.values()})
     _acknowledge(talk, *sides.values())
     sides["a"].close()
@@ -226,10 +241,43 @@ def _shares(talk: Talk, connect: Connect) -> None:
     for source in sources:
         talk.ask("POST", "/notifications", {"api": "operations", "source": source, "data": {"n": 3}}, status=201)
     talk.sleep(5)
-    own = {each.split("\n")[1].rpartition("/")[2] for each in sides["a"].frames}
+    own = {_source(each) for each in sides["a"].frames}
     talk.came("the same share", {source for source, each in first.items() if each == {"a"}}, own)
     talk.came("the others at the other", len(sources) - len(own), len(sides["b"].frames) - before)
     for side in sides.values():
+        side.close()
+    talk.sleep(5)
+    _gone(talk, token)
+    talk.ask("DELETE", rule, status=204)
+
+
+def _joined(talk: Talk, connect: Connect) -> None:
+    """Who joins gets nothing of a source of which another has anything unacknowledged, old or new."""
+    rule = _rule(talk, "joinTopic")
+    token = _token(talk, "joinTopic", shared=True)
+    first = _in(talk, connect, token, consumer="a")
+    sources = [f"{number}" for number in range(10)]
+
+    def published(number: int) -> None:
+        for source in sources:
+            notification = {"api": "operations", "source": source, "data": {"n": number}}
+            talk.ask("POST", "/notifications", notification, status=201)
+        talk.sleep(5)
+
+    published(0)
+    second = _in(talk, connect, token, consumer="b")
+    published(1)
+    talk.came("all at who was there", ([0] * 10 + [1] * 10, []), (_numbers(first), _numbers(second)))
+    kept = {*sources[:5]}
+    for each in first.frames:
+        if _source(each) not in kept:
+            first.send(each.partition("\n")[0])
+    talk.sleep(5)
+    published(2)
+    moved = {_source(each) for each in second.frames}
+    talk.came("only what is acknowledged moves", True, moved.isdisjoint(kept))
+    talk.came("each once", [2] * 10, [each for each in _numbers(first) + _numbers(second) if each == 2])
+    for side in (first, second):
         side.close()
     talk.sleep(5)
     _gone(talk, token)

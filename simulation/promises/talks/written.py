@@ -194,7 +194,9 @@ def _batches(talk: Talk) -> None:
     began = talk.now()
     _post(talk, *numbers[:AT_A_TIME])
     talk.sleep(8, exactly=True)
-    _post(talk, *numbers[AT_A_TIME:])
+    _post(talk, *numbers[AT_A_TIME:-1])
+    talk.sleep(13, exactly=True)
+    _post(talk, numbers[-1])
     talk.sleep(60)
 
     def batches(uid: str) -> list[list[str]]:
@@ -206,6 +208,7 @@ def _batches(talk: Talk) -> None:
     talk.came("a full one at once", numbers[:AT_A_TIME], batches("waits")[0])
     first, last = ((came["waits"][place].at - began) / 1_000_000 for place in (0, -1))
     talk.came("and the rest when it has waited", (True, True), (first <= 12, 27 <= last <= 40))
+    talk.came("the latest with the oldest", numbers[AT_A_TIME:], batches("waits")[-1])
     for uid in ("many", "one"):
         talk.ask("DELETE", f"{STREAM}/sink/{uid}", status=204)
     before = len(came["waits"])

@@ -100,6 +100,9 @@ def test_exponential_waits_double_up_to_the_cap_and_jitter_only_adds() -> None:
     policy = Exponential(base_s=10, cap_s=100, spread=0.5)
     assert [policy.wait_ms(tries, 0.0) for tries in (1, 2, 3, 4, 5)] == [10_000, 20_000, 40_000, 80_000, 100_000]
     assert [policy.wait_ms(tries, 1.0) for tries in (1, 2, 3, 4, 5)] == [15_000, 30_000, 60_000, 100_000, 100_000]
+    # Then it takes as many doublings as the cap is away
+    assert Exponential(base_s=1, cap_s=3_600, spread=0).wait_ms(12, 0.0) == 2_048_000
+    assert Exponential(base_s=1, cap_s=3_600, spread=0).wait_ms(13, 0.0) == 3_600_000
     # Then unlimited tries never produce a number that is too large
     assert policy.wait_ms(100_000, 1.0) == 100_000
 

@@ -108,6 +108,8 @@ PAYLOAD = {"order": {"status": "paid", "total": 20, "gift": True, "items": [{"sk
         ("order.none", "eq", None, False),
         ("order.status", "in", ["new", "paid"], True),
         ("order.status", "in", [], False),
+        ("order.gift", "in", [1, "true"], False),
+        ("order.gift", "in", [False, True], True),
         ("order.items.0.sku", "eq", "a", True),
         ("order.items.1.sku", "exists", False, True),
         ("order.items.0000000009.sku", "exists", False, True),
