@@ -32,6 +32,7 @@ def webhooks(talk: Talk) -> None:
         _changed,
         _ordered,
         _stuck,
+        _by_hand,
         _rounds,
     )
 
@@ -291,6 +292,25 @@ def _stuck(talk: Talk) -> None:
     talk.came("the next one", [4], one.numbers("off")[before:])
     talk.came("with its number", "4", one.came["off"][-1].headers["webhook-sequence"])
     talk.is_so("it has arrived", (0, None), one.state(later)["off"])
+    one.over()
+
+
+def _by_hand(talk: Talk) -> None:
+    """A try by hand does not wait for what is before it in its key; if it fails, its own tries go on waiting."""
+    one = Customer(talk, "hand")
+    one.endpoint("ill")
+    one.says["ill"] = (500, b"")
+    ids = [one.post(number, orderingKey="k") for number in (1, 2)]
+    talk.sleep(30 + talk.put_off_s)
+    talk.ask("POST", f"{one.path}/msg/{ids[1]}/endpoint/ill/resend", status=202)
+    talk.sleep(MINUTE + talk.put_off_s)
+    talk.came("the first, and by hand the second", [1, 1, 2], sorted(one.numbers("ill")))
+    talk.sleep(SECOND_S * 1.2 + LATE_S + talk.gathered_s)
+    talk.came("the first goes on alone", [1, 1, 1, 2], sorted(one.numbers("ill")))
+    one.says["ill"] = (200, b"")
+    talk.sleep(THIRD_S * 1.2 + 2 * LATE_S + 3 * talk.gathered_s)
+    talk.came("then the second", [1, 2], one.numbers("ill")[4:])
+    talk.is_so("both have arrived", {(0, None)}, {one.state(each)["ill"] for each in ids})
     one.over()
 
 

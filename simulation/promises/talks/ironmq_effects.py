@@ -128,7 +128,11 @@ def _webhook(talk: Talk) -> None:
     named = {"x_subscribers_x_a": "a", "x_subscribers_x_long": 1_025 * "v", "content_type": "text/csv"}
     sender = talk.with_headers(**named)
     [one] = sender.ask("POST", "/queues/hooked/webhook", b"1;2\r\n\xff", status=201)["ids"]
-    talk.with_headers(x_subscribers_iron_message_id="1").ask("POST", "/queues/hooked/webhook", b"x", status=400)
+    for others in (0, 5, 6):
+        several = {f"x_subscribers_x_{number}": "1" for number in range(others)} | {
+            "x_subscribers_iron_message_id": "1"
+        }
+        talk.with_headers(**several).ask("POST", "/queues/hooked/webhook", b"x", status=400)
     talk.sleep(20 + talk.put_off_s)
     talk.came(
         "what was posted", [(one, b"1;2\r\n\xff")], [(each.headers["iron-message-id"], each.body) for each in came]

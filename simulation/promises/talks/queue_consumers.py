@@ -12,13 +12,14 @@ from simulation.promises.documents import numbers
 from simulation.promises.talks.push_queues import MINUTE, created, ids_of, posted
 from simulation.promises.talks.talk import Talk
 
+HOUR = 3_600
 ESCAPED = 1_200_000
 """So many control characters take more room in JSON than an answer has."""
 
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_not_given, _dead, _changed, _released, _too_large, _sizes, _converted)
+    talk.through(_not_given, _dead, _changed, _released, _too_large, _sizes, _converted, _many)
 
 
 def _reserved(talk: Talk, path: str, shows: object, **more: Any) -> list[dict[str, Any]]:
@@ -213,6 +214,29 @@ def _sizes(talk: Talk) -> None:
     talk.ask("GET", path, shows={"queue": {"size": 1}})
     for each in (path, "/queues/crossed-rises", "/queues/crossed-falls"):
         talk.ask("DELETE", each)
+
+
+def _many(talk: Talk) -> None:
+    """Of hundreds that are posted within seconds, each is found: at once, when its delay or its reservation is over,
+    and long after the queue was empty.
+    """
+    path = "/queues/many"
+    talk.ask("PUT", path, {"queue": {"message_timeout": HOUR}})
+    first = [each for _ in range(4) for each in posted(talk, path, *(100 * ["x"]))]
+    late = posted(talk, path, *(100 * ["late"]), delay=2 * HOUR)
+    given = [each["id"] for _ in range(4) for each in _reserved(talk, path, 100 * [{"body": "x"}], n=100)]
+    talk.is_so("each once", sorted(first), sorted(given))
+    for _ in range(6):
+        talk.sleep(HOUR / 7, exactly=True)
+        _reserved(talk, path, [], n=100)
+    talk.sleep(HOUR / 7 + MINUTE, exactly=True)
+    again = [each["id"] for _ in range(4) for each in _reserved(talk, path, 100 * [{"body": "x"}], n=100, delete=True)]
+    talk.is_so("again when its time is over", sorted(first), sorted(again))
+    _reserved(talk, path, [], n=100)
+    talk.sleep(HOUR, exactly=True)
+    given = [each["id"] for each in _reserved(talk, path, 100 * [{"body": "late"}], n=100)]
+    talk.is_so("what was delayed", sorted(late), sorted(given))
+    talk.ask("DELETE", path)
 
 
 def _converted(talk: Talk) -> None:

@@ -84,6 +84,16 @@ def _reports(talk: Talk) -> None:
     talk.sleep(30 + talk.put_off_s)
     talk.came("nobody is told", 2, len(notified))
     talk.is_so("nor there", [], reported(talk, "reports-failed"))
+    talk.sleep(5)
+    posted(talk, queue, "untold, too")
+    talk.sleep(10 + talk.put_off_s)
+    talk.ask("PATCH", queue, {"queue": {"push": {"error_queue": "reports-failed"}}})
+    talk.sleep(1.1, exactly=True)
+    [soon] = posted(talk, queue, "told at once")
+    talk.sleep(30 + talk.put_off_s)
+    talk.is_so(
+        "from the next second on", [soon, soon], [each["source_msg_id"] for each in reported(talk, "reports-failed")]
+    )
     for path in (queue, pushes, "/queues/reports-failed"):
         talk.ask("DELETE", path)
 

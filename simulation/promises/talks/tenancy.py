@@ -101,6 +101,12 @@ def _quota(talk: Talk) -> None:
             told_of = answer.headers.get("retry-after", "")
             seen = (answer.status, told_of.isdigit() and 1 <= int(told_of) <= UNSURE + 2)
             talk.is_so(f"then {refused}", (TOO_MANY, True), seen)
+    # What is too large for what is left of it stops nothing smaller
+    rested()
+    half = BURST // 2
+    answers = [posts["queues"](count).status for count in (half, BURST, half - UNSURE)]
+    talk.is_so("a smaller one behind a large one", [201, TOO_MANY, 201], answers)
+    taken += BURST - UNSURE
     # Of a batch that is refused nothing is taken, and who only reads is not
     talk.ask("GET", "/queues/quota", shows={"queue": {"total_messages": taken}})
     rested()

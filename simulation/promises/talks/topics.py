@@ -183,6 +183,7 @@ def _reaching(talk: Talk, connect: Connect) -> None:
         "toOneNamed": {"source": "1", "apis": APIS},
         "toChildren": {"apis": ["alarmsWithChildren", "eventsWithChildren"]},
         "toAny": {"source": "1", "apis": ["*"]},
+        "toTenantAny": {"apis": ["*"]},
         "toTyped": {"apis": ["events"], "types": "c8y_A"},
     }
     subscriptions = [_subscribed(talk, topic, **rule) for topic, rule in rules.items()]
@@ -219,6 +220,7 @@ def _reaching(talk: Talk, connect: Connect) -> None:
         "toOneNamed": one,
         "toChildren": children,
         "toAny": lambda each: [*one(each), *(children(each) if each["source"] == "1" else [])],
+        "toTenantAny": lambda each: [*tenant(each, named=False), *children(each)],
         "toTyped": lambda each: ["events"] if each["api"] == "events" and each["data"]["type"] == "c8y_A" else [],
     }
     for topic, (_, side) in sides.items():
