@@ -137,7 +137,7 @@ def _reservations(mine: Talk, theirs: Talk) -> None:
 
 def webhooks(mine: Talk, theirs: Talk) -> None:
     """Applications, endpoints, messages, idempotency and ordering keys, tasks."""
-    mine.through(lambda _: _applications(mine, theirs))
+    mine.through(lambda _: _applications(mine, theirs), lambda _: _event_types(mine, theirs))
 
 
 def _applications(mine: Talk, theirs: Talk) -> None:
@@ -205,6 +205,23 @@ def _applications(mine: Talk, theirs: Talk) -> None:
     mine.came("which still get theirs", {"of": "theirs", "n": 2}, json.loads(came["theirs"][-1].body))
     mine.ask("DELETE", "/app/other", status=204)
     theirs.ask("DELETE", f"/app/{EQUAL}", status=204)
+
+
+def _event_types(mine: Talk, theirs: Talk) -> None:
+    """Each project's event type of a name has its own schema, or none."""
+    owners = {"a": mine, "b": theirs}
+    for name, talk in owners.items():
+        fields = {"name": "whose.typed", "description": "d", "schemaEnforcement": "reject"}
+        talk.ask("POST", "/event-type", {**fields, "schemas": {"1": {"required": [name]}}}, status=201)
+        talk.ask("POST", "/app", {"name": "Typed", "uid": "typed"}, status=201)
+    for _ in range(2):
+        for name, talk in owners.items():
+            for member in owners:
+                body = {"eventType": "whose.typed", "payload": {member: 1}}
+                talk.ask("POST", "/app/typed/msg", body, status=202 if member == name else 422)
+    for talk in owners.values():
+        talk.ask("DELETE", "/app/typed", status=204)
+        talk.ask("DELETE", "/event-type/whose.typed?expunge=true", status=204)
 
 
 def stores(mine: Talk, theirs: Talk) -> None:

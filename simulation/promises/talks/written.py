@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from simulation.promises.talks.aws_services import ACCOUNT, KEY_ID, REGION, got, takes
@@ -32,7 +33,9 @@ KEYS = {"accessKeyId": KEY_ID, "secretAccessKey": "wJalrXUtnFEMI/K7MDENG"}
 
 def webhooks(talk: Talk) -> None:
     """All of it."""
-    talk.through(_objects, _records, _messages, _batches, _coded, _made_otherwise, _the_same, _own_key, _while_off)
+    talk.through(
+        _objects, _records, _messages, _batches, _coded, _made_otherwise, _the_same, _well_again, _own_key, _while_off
+    )
 
 
 def _stream(talk: Talk) -> str:
@@ -364,6 +367,27 @@ def _the_same(talk: Talk) -> None:
         (1, 2),
         (len({each.body for each in came[: before + 1]}), len({each.body for each in came})),
     )
+    _over(talk)
+
+
+def _well_again(talk: Talk) -> None:
+    """A batch that fails is tried after five seconds, then twice as long each time; the next that fails, too."""
+    _stream(talk)
+    says = {"status": 500}
+    came = talk.listen("written-well.example", lambda _: (says["status"], b""))
+    sink = _sink(talk, "well", "http", {})
+    talk.sleep(2)
+    for number in range(2):
+        says["status"], before = 500, len(came)
+        _post(talk, f"{number}")
+        _waited(talk, lambda before=before: len(came) >= before + 4)  # type: ignore[misc]
+        lasted = [(after.at - one.at) / 1_000_000 for one, after in pairwise(came[before : before + 4])]
+        late = 2 + 2 * talk.gathered_s + talk.put_off_s
+        soon = [wait - 1 <= each <= 1.5 * wait + late for wait, each in zip((5, 10, 20), lasted, strict=True)]
+        talk.came(f"its waits, {number}: {lasted}", [True] * 3, soon)
+        says["status"], before = 200, len(came)
+        talk.ask("POST", f"{sink}/force-retry")
+        _waited(talk, lambda before=before: len(came) > before)  # type: ignore[misc]
     _over(talk)
 
 

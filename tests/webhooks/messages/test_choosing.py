@@ -42,6 +42,19 @@ def test_a_payload_that_is_not_as_its_schema_says_is_treated_as_its_event_type_a
     assert post(world, app, {}, "b").status == 202
 
 
+def test_each_project_has_its_own_event_type_of_a_name(world: WebhooksWorld) -> None:
+    # Given two projects, each with an event type of one name and a schema of its own
+    for token, member in ((world.token, "a"), (world.other_token, "b")):
+        body = {"name": "same", "description": "x", "schemas": {"1": {"required": [member]}}}
+        world.ask("POST", "/event-type", {**body, "schemaEnforcement": "reject"}, token=token)
+        world.ask("POST", "/app", {"name": "Acme", "uid": "acme"}, token=token)
+    # When both post, then each payload is checked by its own project's
+    for token, taken, refused in ((world.token, "a", "b"), (world.other_token, "b", "a")):
+        for member, status in ((taken, 202), (refused, 422)):
+            body = {"eventType": "same", "payload": {member: 1}}
+            assert world.call("POST", "/app/acme/msg", body, token=token).status == status
+
+
 def test_a_schema_that_cannot_be_enforced_is_refused_when_it_is_to_be(world: WebhooksWorld) -> None:
     body = {"name": "a", "description": "x", "schemas": {"1": {"properties": {"a": {"pattern": "x(?=y)"}}}}}
     assert world.call("POST", "/event-type", {**body, "schemaEnforcement": "reject"}).status == 422
