@@ -318,12 +318,15 @@ def _tried(
     fitting: int,
     forks: Forks | None,
 ) -> Outcome:
-    """Run the worlds that fit a change, first all of them with faults, until one breaks a promise."""
+    """Run the worlds that fit a change, first all of them with faults, until one breaks a promise; then one run of each
+    other world that reaches it, as what many worlds share may be asked about in one of them alone.
+    """
     from simulation import windows  # noqa: PLC0415 (a run with a change imports it later)
 
     every = _worlds(candidate, reached)
     small = [each for each in every if each.startswith(SMALL_ONES)][:fitting]
-    worlds = [each for each in every if not each.startswith(SMALL_ONES)][:fitting]
+    large = [each for each in every if not each.startswith(SMALL_ONES)]
+    worlds, others = large[:fitting], [(each, 0) for each in large[fitting:]]
     # The short runs first.
     order = [
         (world, number)
@@ -337,10 +340,15 @@ def _tried(
             (world, each) for world in small for each in _strikes(world, windows.near(world, candidate.places, STRUCK))
         ]
     what = {
-        "plans": [*(plans[world][number] for world, number in order), *(each for _, each in struck)],
+        "plans": [
+            *(plans[world][number] for world, number in order),
+            *(each for _, each in struck),
+            *(plans[world][number] for world, number in others),
+        ],
         "limits": [
             *(max(LONGEST_S, TIMES_LONGER * reached[world].seconds[number]) for world, number in order),
             *(LONGEST_S for _ in struck),
+            *(max(LONGEST_S, TIMES_LONGER * reached[world].seconds[number]) for world, number in others),
         ],
         **candidate.what,
     }
@@ -353,10 +361,11 @@ def _tried(
         return Outcome(candidate, "stopped", (failed.strip().splitlines() or ["?"])[-1][:120])
     report = json.loads(said)
     if report["endless"] or report["rules"]:
-        world = [*order, *struck][report["at"]][0]
+        world = [*order, *struck, *others][report["at"]][0]
         return Outcome(candidate, "endless" if report["endless"] else "found", ": ".join([world, *report["rules"][:3]]))
-    same = report["digests"][: len(order)] == [reached[world].digests[number] for world, number in order]
-    return Outcome(candidate, "no effect" if same else "lived", ", ".join([*small, *worlds]))
+    digests = report["digests"][: len(order)] + report["digests"][len(order) + len(struck) :]
+    same = digests == [reached[world].digests[number] for world, number in (*order, *others)]
+    return Outcome(candidate, "no effect" if same else "lived", ", ".join([*small, *large]))
 
 
 def _known(which: str, seed: int, processes: int) -> int:

@@ -609,9 +609,9 @@ class TopicsWorld(NotificationsWorld):
         self._account.scheduler.spawn(partial(self._publish_one, 0))
 
     def _publish_one(self, publisher: int) -> None:
-        """Publish to both topics in one request."""
+        """Publish to both topics in one request, twice to one of them."""
         began, drafts, published = self._account.scheduler.now, [], []
-        for number, topic in enumerate(("orders", "machines"), start=1):
+        for number, topic in enumerate(("orders", "machines", "orders"), start=1):
             data = {"p": publisher, "n": number, "text": "small"}
             self._contents[publisher, number] = json.dumps(data)
             drafts.append({"api": "events" if topic == "orders" else "alarms", "source": "111", "data": data})
