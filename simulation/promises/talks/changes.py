@@ -5,6 +5,7 @@ Source: docs/operations.md (Audit trail), docs/ironmq.md (``GET /changes``).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -36,7 +37,7 @@ HIDES = {
 
 def everything(talk: Talk) -> None:
     """Changes of settings, and what is none."""
-    talk.through(_kept, _whose, _by_pages, _typed)
+    talk.through(_kept, _hidden, _whose, _by_pages, _typed)
 
 
 def _kept(talk: Talk) -> None:
@@ -78,6 +79,38 @@ def _kept(talk: Talk) -> None:
     talk.ask("POST", f"{QUEUE}/reservations", {"n": 1}, shows={"messages": [...]})
     talk.ask("GET", "/changes", shows={"kept": True, "changes": asked, "after": None})
     talk.refused("GET", "/changes?after=x")
+
+
+def _hidden(talk: Talk) -> None:
+    """Nothing in the list opens anything: neither what owners set, nor what the hub has made for them."""
+    api = talk.at("/api/v1").with_headers(authorization=f"Bearer {talk.token}")
+    ingest = api.at("/ingest/api/v1")
+    source = {"name": "Hidden", "uid": "hidden", "type": "generic-webhook", "config": {}}
+    urls = [ingest.ask("POST", "/source", source, status=201)["ingestUrl"]]
+    urls.append(ingest.ask("POST", "/source/hidden/token/rotate")["ingestUrl"])
+    ingest.ask("PUT", "/source/hidden", {**source, "name": "Hidden too"})
+    api.ask("POST", "/app", {"name": "Hidden", "uid": "hidden"}, status=201)
+    given = "whsec_" + 32 * "h"
+    endpoint = {"url": "https://audited-hidden.example/in", "uid": "e", "secret": given, "headers": {"X-Key": "hush-1"}}
+    api.ask("POST", "/app/hidden/endpoint", endpoint, status=201)
+    api.ask("PATCH", "/app/hidden/endpoint/e", {"description": "changed"})
+    made = [api.ask("POST", "/auth/app-portal-access/hidden", {})["token"]]
+    integration = api.ask("POST", "/app/hidden/integration", {"name": "CRM"}, status=201)["id"]
+    made.append(api.ask("POST", f"/app/hidden/integration/{integration}/key/rotate")["key"])
+    grant = {
+        "grantType": "clientCredentials",
+        "authMethod": "clientSecretPost",
+        "clientId": "c",
+        "clientSecret": "hush-2",
+    }
+    grant["tokenUrl"] = "https://audited-login.example/"
+    api.ask("PUT", "/app/hidden/endpoint/e/oauth", grant, status=204)
+    for path in ("/app/hidden/endpoint/e", "/app/hidden"):
+        api.ask("DELETE", path, status=204)
+    ingest.ask("DELETE", "/source/hidden", status=204)
+    shown = json.dumps(talk.ask("GET", "/changes")["changes"])
+    secrets = [given, "hush-1", "hush-2", *made, *(each.rpartition("/")[2] for each in urls), talk.token]
+    talk.is_so("what is shown", [True, *[False] * len(secrets)], [each in shown for each in ("Hidden too", *secrets)])
 
 
 def _whose(talk: Talk) -> None:

@@ -150,6 +150,11 @@ def _assistants(talk: Talk) -> None:
     sender = hub.with_headers(authorization=f"Bearer {able}")
     talk.is_so("with it", names(portal) | writes, names(sender, "?writes=true"))
     talk.is_so("only if asked for", names(portal), names(sender))
+    talk.typed("projects", "suspend", talk.project)
+    talk.sleep(31, exactly=True)
+    talk.is_so("not while the project rests", names(portal), names(sender, "?writes=true"))
+    talk.typed("projects", "resume", talk.project)
+    talk.sleep(31, exactly=True)
     where = {"app": "one", "endpoint": "e"}
     for name, arguments, holds in (
         ("list_endpoints", {"app": "one"}, ["talk-mcp.example"]),

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from simulation.promises.talks.customers import Customer, gaps
@@ -25,7 +26,7 @@ MOST_KEPT = 20_000
 
 def webhooks(talk: Talk) -> None:
     """All of it."""
-    talk.through(_schemes, _graceful, _inside, _not_inside, _withheld, _paced, _asked_again, _voided)
+    talk.through(_schemes, _ended, _graceful, _inside, _not_inside, _withheld, _paced, _asked_again, _voided)
 
 
 def _queues(talk: Talk) -> Talk:
@@ -124,6 +125,28 @@ def _schemes(talk: Talk) -> None:
     queues.ask("DELETE", "/queues/schemes")
     for each in mappings:
         store.ask("DELETE", each)
+    one.over()
+
+
+def _ended(talk: Talk) -> None:
+    """A scheme of the project that has an end signs until then; from then on the other alone."""
+    one = Customer(talk, "ended")
+    one.endpoint("heir", secret=ENDPOINT_KEY)
+    ends = talk.epoch_s() + 10 * MINUTE
+    at = datetime.fromtimestamp(ends, UTC).isoformat()
+    talk.ask(
+        "PUT", "/signatures", {"signatures": [{"preset": "stripe", "endsAt": at}, {"preset": "standard-webhooks"}]}
+    )
+    talk.sleep(MINUTE, exactly=True)
+    for until, both in ((ends - 60, True), (ends + 2, False), (ends + HOUR, False)):
+        talk.sleep(until - talk.epoch_s(), exactly=True)
+        one.post(1)
+        talk.sleep(8 + talk.put_off_s)
+        last = one.came["heir"][-1]
+        seen = "stripe-signature" in last.headers, is_signed(last, ENDPOINT_KEY)
+        talk.came(f"{until - ends} s after its end", (both, True), seen)
+    talk.ask("PUT", "/signatures", {"signatures": []})
+    talk.sleep(2)
     one.over()
 
 

@@ -54,6 +54,14 @@ def _recovered(talk: Talk) -> None:
     talk.came("until it arrives", [1, 3, 4], sent("recover"))
     talk.came("then there is nothing", [], sent("recover"))
     talk.came("the other got nothing of it", 6, len(one.came["other"]))
+    # What is tried on its own meanwhile is tried once more all the same
+    one.says["fails"] = (500, b"")
+    one.post(9)
+    talk.sleep(2, exactly=True)
+    task = talk.ask("POST", f"{path}/recover", {"since": times[1]}, status=202)["id"]
+    talk.sleep(MINUTE + talk.put_off_s + 2 * talk.gathered_s)
+    talk.ask("GET", f"/background-task/{task}", shows={"status": "finished"})
+    talk.came("two on its own and one more", 3, one.numbers("fails").count(9))
     one.over()
 
 
