@@ -37,7 +37,7 @@ HIDES = {
 
 def everything(talk: Talk) -> None:
     """Changes of settings, and what is none."""
-    talk.through(_kept, _hidden, _whose, _by_pages, _typed)
+    talk.through(_kept, _whose, _by_pages, _typed, _hidden)
 
 
 def _kept(talk: Talk) -> None:
