@@ -161,7 +161,7 @@ def _failing(talk: Talk) -> None:
     """What accepts nothing is told of at 50, 70 and 90 % of five days, and disabled then; one success in between, and
     the five days begin anew.
     """
-    if talk.turn % LONG_TURNS:
+    if talk.turn % LONG_TURNS != 1:
         return
     heard = _hook(talk, "failing", eventTypes=["endpoint.failing", "endpoint.disabled"])
     one = Customer(talk, "failing")

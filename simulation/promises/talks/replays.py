@@ -57,7 +57,7 @@ def _recovered(talk: Talk) -> None:
     # What is tried on its own meanwhile is tried once more all the same
     one.says["fails"] = (500, b"")
     one.post(9)
-    talk.sleep(2, exactly=True)
+    talk.sleep(2 + talk.put_off_s)
     task = talk.ask("POST", f"{path}/recover", {"since": times[1]}, status=202)["id"]
     talk.sleep(MINUTE + talk.put_off_s + 2 * talk.gathered_s)
     talk.ask("GET", f"/background-task/{task}", shows={"status": "finished"})

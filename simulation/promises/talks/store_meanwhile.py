@@ -410,7 +410,7 @@ def _doubled(talk: Talk) -> None:
     options = {"retry_base": 1, "retry_cap": 1_500, "max_attempts": 13}
     mappings.append(mapped(talk, "doubled-brief", ["doubled:one"], options=options))
     talk.sleep(MINUTE + 1)
-    pushed(talk, "doubled:one", {"n": 1})
+    posted = pushed(talk, "doubled:one", {"n": 1})
     talk.sleep(6 * 3_600, exactly=True)
     for least, most, requests in ((30, 3_600, came[:11]), (1, 1_500, brief)):
         waits = [min(most, least * 2**each) for each in range(len(requests) - 1)]
@@ -422,7 +422,11 @@ def _doubled(talk: Talk) -> None:
     talk.came("so often", (11, 13), (len(came[:11]), len(brief)))
     says["status"] = 200
     talk.sleep(3_600 + LATE_S + talk.put_off_s)
-    talk.ask("GET", "/queues", shows={"parked": 1, "failing": 0})
+    states = {each["message_id"]: each["state"] for each in copies(talk, posted)}
+    talk.is_so("what became of them", ["completed", "parked"], sorted(states.values()))
+    for copy, state in states.items():
+        if state == "parked":
+            talk.ask("PUT", f"/messages/{copy}", {"archive": True})
     _removed(talk, *mappings)
 
 
