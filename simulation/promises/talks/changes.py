@@ -108,7 +108,9 @@ def _hidden(talk: Talk) -> None:
     for path in ("/app/hidden/endpoint/e", "/app/hidden"):
         api.ask("DELETE", path, status=204)
     ingest.ask("DELETE", "/source/hidden", status=204)
-    shown = json.dumps(talk.ask("GET", "/changes")["changes"])
+    listed = talk.ask("GET", "/changes")["changes"]
+    talk.is_so("the latest first", [204, 204, 204, 204], [each["status"] for each in listed[:4]])
+    shown = json.dumps(listed)
     secrets = [given, "hush-1", "hush-2", *made, *(each.rpartition("/")[2] for each in urls), talk.token]
     talk.is_so("what is shown", [True, *[False] * len(secrets)], [each in shown for each in ("Hidden too", *secrets)])
 

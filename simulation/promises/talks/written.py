@@ -388,6 +388,7 @@ def _well_again(talk: Talk) -> None:
         says["status"], before = 200, len(came)
         talk.ask("POST", f"{sink}/force-retry")
         _waited(talk, lambda before=before: len(came) > before)  # type: ignore[misc]
+    talk.ask("GET", sink, shows={"status": "enabled", "batchSize": AT_A_TIME, "maxWaitSecs": 0})
     _over(talk)
 
 
