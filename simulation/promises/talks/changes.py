@@ -94,9 +94,9 @@ def _hidden(talk: Talk) -> None:
     endpoint = {"url": "https://audited-hidden.example/in", "uid": "e", "secret": given, "headers": {"X-Key": "hush-1"}}
     api.ask("POST", "/app/hidden/endpoint", endpoint, status=201)
     api.ask("PATCH", "/app/hidden/endpoint/e", {"description": "changed"})
-    made = [api.ask("POST", "/auth/app-portal-access/hidden", {})["token"]]
+    tokens = [api.ask("POST", "/auth/app-portal-access/hidden", {})["token"]]
     integration = api.ask("POST", "/app/hidden/integration", {"name": "CRM"}, status=201)["id"]
-    made.append(api.ask("POST", f"/app/hidden/integration/{integration}/key/rotate")["key"])
+    tokens.append(api.ask("POST", f"/app/hidden/integration/{integration}/key/rotate")["key"])
     grant = {
         "grantType": "clientCredentials",
         "authMethod": "clientSecretPost",
@@ -111,7 +111,7 @@ def _hidden(talk: Talk) -> None:
     listed = talk.ask("GET", "/changes")["changes"]
     talk.is_so("the latest first", [204, 204, 204, 204], [each["status"] for each in listed[:4]])
     shown = json.dumps(listed)
-    secrets = [given, "hush-1", "hush-2", *made, *(each.rpartition("/")[2] for each in urls), talk.token]
+    secrets = [given, "hush-1", "hush-2", *tokens, *(each.rpartition("/")[2] for each in urls), talk.token]
     talk.is_so("what is shown", [True, *[False] * len(secrets)], [each in shown for each in ("Hidden too", *secrets)])
 
 

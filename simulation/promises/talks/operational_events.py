@@ -175,8 +175,13 @@ def _failing(talk: Talk) -> None:
     began = _fails_for(talk, one, 58)
     talk.came("nothing yet", [("endpoint.failing", 50)], _percents(heard))
     _fails_for(talk, one, 65)
-    told = [("endpoint.failing", 50), ("endpoint.failing", 70), ("endpoint.failing", 90), ("endpoint.disabled", None)]
-    talk.came("all of it", told, _percents(heard)[1:])
+    expected = [
+        ("endpoint.failing", 50),
+        ("endpoint.failing", 70),
+        ("endpoint.failing", 90),
+        ("endpoint.disabled", None),
+    ]
+    talk.came("all of it", expected, _percents(heard)[1:])
     endpoint_id = talk.ask("GET", f"{one.path}/endpoint/ill", shows={"disabled": True})["id"]
     whole = FIVE_DAYS * SECOND
     for at, (_, data), percent in zip(
