@@ -66,6 +66,7 @@ from pushhub.webhooks.messages.consuming import _new as of_consumed
 from pushhub.webhooks.model.cloud_events import CloudEvent
 from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.model.transformation import CodeFailed
+from pushhub.webhooks.resending.replay import payload_of
 from pushhub.webhooks.wire import message
 from pushhub.webhooks.wire.fields import Fields as WebhookFields
 from pushhub.webhooks.wire.fields import parse_body
@@ -286,6 +287,7 @@ PLACES: Mapping[str, Driver] = {
     ),
     "pushhub.webhooks.wire.fields.parse_body": parse_body,
     "pushhub.webhooks.api.call.WebhooksCall.fields": asked("webhooks", "POST", "/api/v1/app"),
+    "pushhub.webhooks.resending.replay.payload_of": payload_of,
     "pushhub.webhooks.wire.message.parse_message": lambda body: message.parse_message(body, 0),
     "pushhub.webhooks.wire.openapi._parsed": as_text(lambda text: parse_openapi(WebhookFields({"specRaw": text}))),
     # The answer to the first request; its payload is the producer's

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock
-from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.webhook_tasks import FakeTaskRuns, FakeTasks
 from tests.fakes.webhooks import FakeWebhooksSettings
 
@@ -155,7 +154,7 @@ class World:
         self.deliveries[name] = added(message, endpoint_id, due_at=self.clock.now())
 
     def payload(self, message: Message) -> Mapping[str, Any] | None:
-        return payload_of(message, FakeBodyStore())
+        return payload_of(message.body or b"")
 
     def ask_for(self, **fields: Any) -> TaskAsk:
         return TaskAsk(**{"since": self.began, "until": self.clock.now() + 4, **fields})

@@ -103,14 +103,17 @@ class EngineTries(Component):
 
     def payload(self, message: Message) -> Mapping[str, Any] | None:
         """The JSON object that a message's bytes are; None when they are none, or gone."""
-        return payload_of(message, self.bodies)
+        try:
+            return payload_of(body_of(message, self.bodies))
+        except MessageNotFound:
+            return None
 
 
-def payload_of(message: Message, bodies: BodyStore) -> Mapping[str, Any] | None:
-    """The JSON object that a message's bytes are; None when they are none, or gone."""
+def payload_of(content: bytes) -> Mapping[str, Any] | None:
+    """The JSON object that a message's bytes are; None when they are none."""
     try:
-        payload = json_text.read(body_of(message, bodies))
-    except (MessageNotFound, json_text.NotJson):
+        payload = json_text.read(content)
+    except json_text.NotJson:
         return None
     return payload if isinstance(payload, dict) else None
 
