@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock
+from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.webhook_tasks import FakeTaskRuns, FakeTasks
 from tests.fakes.webhooks import FakeWebhooksSettings
 
 from pushhub.base.errors import Forbidden, Unavailable
 from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
+from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, added, opening
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.reach import Reach
@@ -154,7 +156,7 @@ class World:
         self.deliveries[name] = added(message, endpoint_id, due_at=self.clock.now())
 
     def payload(self, message: Message) -> Mapping[str, Any] | None:
-        return payload_of(message.body or b"")
+        return payload_of(body_of(message, FakeBodyStore()))
 
     def ask_for(self, **fields: Any) -> TaskAsk:
         return TaskAsk(**{"since": self.began, "until": self.clock.now() + 4, **fields})
