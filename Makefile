@@ -98,9 +98,10 @@ QUICK := style test-unit-1 test-unit-2 test-paths
 $(addprefix part-,$(QUICK)): part-environment
 part-test-paths: $(addprefix part-,$(addsuffix -environment,emulator report sam browser svix))
 parts-quick: $(addprefix part-,$(QUICK))
-# Two that go by the machine's clock at a time; beside them, and only where they leave the machine idle, what only computes.
+# Two that go by the machine's clock at a time; beside them, and only where they leave the machine idle, what only computes:
+# before all else the report, which is one long process, and would leave one core idle at the end.
 parts-timed: $(addprefix part-,test-stack test-sam test-browser test-local)
-parts-untimed: $(addprefix part-,test-report test-simulation test-long lint-report)
+parts-untimed: $(addprefix part-,test-simulation test-long lint-report)
 
 test: export LANES_BEGAN := $(shell date +%s)
 test: python ## style, types, every rule's test, and one path of each kind for real: minutes
@@ -111,9 +112,10 @@ test: python ## style, types, every rule's test, and one path of each kind for r
 test-all: export LANES_BEGAN := $(shell date +%s)
 test-all: ## make test, then everything that it leaves out, also if something of it failed
 	@$(MAKE) --no-print-directory test; quick=$$?; \
-		nice -n 19 $(call SOME,3) parts-untimed & beside=$$!; trap "kill $$beside; exit 130" INT TERM; \
-		$(call SOME,2) parts-timed; timed=$$?; wait $$beside; untimed=$$?; \
-		cat build/lanes.txt; cat build/unsteady.txt 2>/dev/null; exit $$((quick || timed || untimed))
+		nice -n 10 $(call SOME,1) part-test-report & report=$$!; nice -n 19 $(call SOME,2) parts-untimed & beside=$$!; \
+		trap "kill $$report $$beside; exit 130" INT TERM; \
+		$(call SOME,2) parts-timed; timed=$$?; wait $$report; reported=$$?; wait $$beside; untimed=$$?; \
+		cat build/lanes.txt; cat build/unsteady.txt 2>/dev/null; exit $$((quick || timed || reported || untimed))
 
 test-unit: environment ## tests that need no running stack and no patience
 	@$(MAKE) --no-print-directory -k -j 2 -Otarget test-unit-1 test-unit-2
