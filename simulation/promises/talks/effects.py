@@ -121,8 +121,8 @@ def _filters(talk: Talk) -> None:
     talk.sleep(15 + talk.put_off_s)
     passed = {f"f{number}": int(passes) for number, (*_, passes) in enumerate(FILTERS)} | {"both": 0}
     found = {name: len(each) for name, each in came.items()}
-    wrong = {FILTERS[int(name[1:])] if name != "both" else name for name, each in passed.items() if found[name] != each}
-    talk.came("who gets it", set(), wrong)
+    wrong = [FILTERS[int(name[1:])] if name != "both" else name for name, each in passed.items() if found[name] != each]
+    talk.came("who gets it", [], wrong)
     talk.ask("PATCH", f"{APP}/endpoint/both", {"payloadFilters": both[:1]})
     _post(talk, {"order": ORDER})
     talk.sleep(10 + talk.put_off_s)

@@ -129,7 +129,7 @@ def _webhook(talk: Talk) -> None:
     sender = talk.with_headers(**named)
     [one] = sender.ask("POST", "/queues/hooked/webhook", b"1;2\r\n\xff", status=201)["ids"]
     for others in (0, 5, 6):
-        several = {f"x_subscribers_x_{number}": "1" for number in range(others)} | {
+        several = {f"x_subscribers_a_{number}": "1" for number in range(others)} | {
             "x_subscribers_iron_message_id": "1"
         }
         talk.with_headers(**several).ask("POST", "/queues/hooked/webhook", b"x", status=400)
