@@ -339,17 +339,18 @@ def _tried(
         struck = [
             (world, each) for world in small for each in _strikes(world, windows.near(world, candidate.places, STRUCK))
         ]
+
+    def planned(runs: Sequence[tuple[str, int]]) -> list[tuple[Json, float]]:
+        """Each of some runs of worlds, and seconds of CPU that it may take."""
+        return [
+            (plans[world][number], max(LONGEST_S, TIMES_LONGER * reached[world].seconds[number]))
+            for world, number in runs
+        ]
+
+    runs = [*planned(order), *((each, LONGEST_S) for _, each in struck), *planned(others)]
     what = {
-        "plans": [
-            *(plans[world][number] for world, number in order),
-            *(each for _, each in struck),
-            *(plans[world][number] for world, number in others),
-        ],
-        "limits": [
-            *(max(LONGEST_S, TIMES_LONGER * reached[world].seconds[number]) for world, number in order),
-            *(LONGEST_S for _ in struck),
-            *(max(LONGEST_S, TIMES_LONGER * reached[world].seconds[number]) for world, number in others),
-        ],
+        "plans": [each for each, _ in runs],
+        "limits": [limit for _, limit in runs],
         **candidate.what,
     }
     in_a_fork = isinstance(candidate, Candidate) and not candidate.of_module

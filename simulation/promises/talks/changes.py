@@ -102,8 +102,8 @@ def _hidden(talk: Talk) -> None:
         "authMethod": "clientSecretPost",
         "clientId": "c",
         "clientSecret": "hush-2",
+        "tokenUrl": "https://audited-login.example/",
     }
-    grant["tokenUrl"] = "https://audited-login.example/"
     api.ask("PUT", "/app/hidden/endpoint/e/oauth", grant, status=204)
     for path in ("/app/hidden/endpoint/e", "/app/hidden"):
         api.ask("DELETE", path, status=204)

@@ -167,7 +167,7 @@ def _failing(talk: Talk) -> None:
     one = Customer(talk, "failing")
     one.endpoint("ill")
     one.endpoint("well")
-    began = _fails_for(talk, one, 62)
+    _fails_for(talk, one, 62)
     talk.came("half of it", [("endpoint.failing", 50)], _percents(heard))
     one.says["ill"] = (200, b"")
     talk.sleep(3 * HOUR)
