@@ -103,8 +103,8 @@ def _ramp(
 def in_order(
     truth: Truth, messages: Sequence[Message], requests: Mapping[tuple[str, str], Sequence[Asked]]
 ) -> Iterator[Violation]:
-    """Of one key, a message is first asked about when the one before it at that subscriber has ended,
-    or its time is over.
+    """Of one key, a message is first asked about when the one before it at that subscriber has ended, its time is over,
+    or it was cleared; if it was deleted before its turn, when the one before that has.
 
     Args:
         truth: What was written.
@@ -129,15 +129,35 @@ def in_order(
                 if tried is None:
                     continue
                 began = tried
-            ended = truth.settled_at(before, subscriber_id)
-            gone = truth.accepted[message.queue_uid, before].gone_at
-            over = [each for each in (ended, gone) if each is not None]
-            if not over or began < min(over):
-                detail = f"asked at {_clock(began)}, {before} ended at {_clock(min(over)) if over else 'no time'}"
+            over = _over_at(truth, message.queue_uid, before, subscriber_id)
+            if over is None or began < over:
+                detail = (
+                    f"asked at {_clock(began)}, {before} ended at {_clock(over) if over is not None else 'no time'}"
+                )
                 yield Violation("out of order", message.message_id, detail)
     for (queue_uid, key, sequence), message_id in places.items():
         if sequence > 1 and (queue_uid, key, sequence - 1) not in places:
             yield Violation("a place left out", message_id, f"{key} has no {sequence - 1}")
+
+
+def _over_at(truth: Truth, queue_uid: str, message_id: str, subscriber_id: str) -> int | None:
+    """From when on a message holds back none behind it, microseconds; None if it still does."""
+    accepted = truth.accepted[queue_uid, message_id]
+    message = accepted.message
+    cleared = (
+        at
+        for at, queue in truth.queues[message.queue]
+        if queue is not None and queue.uid == queue_uid and queue.cleared_at >= message.accepted_at
+    )
+    times = (truth.settled_at(message_id, subscriber_id), accepted.gone_at, next(cleared, None))
+    over = min((each for each in times if each is not None), default=None)
+    before = message.ordering.previous.get(subscriber_id) if message.ordering else None
+    history = truth.deliveries.get((message_id, subscriber_id), ())
+    had_its_turn = any(each.tries or each.state not in {"pending", "cancelled"} for each in history)
+    if over is None or before is None or had_its_turn or not any(each.state == "cancelled" for each in history):
+        return over
+    earlier = _over_at(truth, queue_uid, before, subscriber_id)
+    return None if earlier is None else max(over, earlier)
 
 
 def _clock(at: int) -> str:

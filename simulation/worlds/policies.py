@@ -30,7 +30,7 @@ from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Exchange, Post, Violation
 from simulation.promises.push import LATE_S
 from simulation.promises.talks import pushes as talks
-from simulation.promises.talks import queue_orders, queue_signing, requests
+from simulation.promises.talks import queue_orders, queue_signing, queue_turns, requests
 from simulation.scheduler import SECOND
 from simulation.worlds.ironmq import IronMqWorld, Posted, PushQueue
 from simulation.worlds.world import Owed
@@ -185,6 +185,7 @@ class PoliciesWorld(IronMqWorld):
         protect = partial(change, circuit=CIRCUIT, rules=RULES)
         talks.through(talk, talks.Protection(spares, protect, limit))
         queue_orders.through(talk)
+        queue_turns.through(talk)
         queue_signing.through(talk)
         requests.webhooks(self._talking_webhooks())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -115,10 +116,13 @@ def message(number: int, before: str | None) -> Message:
 def test_a_message_is_first_asked_about_when_the_one_before_it_has_ended() -> None:
     # Given two messages of one key, the first of which ended at ten seconds
     ended = 10 * SECOND
-    reported: Any = SimpleNamespace(
-        settled_at=lambda *_: ended, accepted={("u", "1"): SimpleNamespace(gone_at=None)}, deliveries={}
-    )
     both = [message(1, None), message(2, "1")]
+    reported: Any = SimpleNamespace(
+        settled_at=lambda *_: ended,
+        accepted={("u", "1"): SimpleNamespace(gone_at=None, message=both[0])},
+        deliveries={},
+        queues=defaultdict(list),
+    )
     # Then the second may be requested after that, not before; and no place may be skipped
     assert rules(in_order(reported, both, {("2", "s"): [request(ended + 1, "2")]})) == []
     assert rules(in_order(reported, both, {("2", "s"): [request(ended - 1, "2")]})) == ["out of order"]
@@ -131,6 +135,31 @@ def test_a_message_is_first_asked_about_when_the_one_before_it_has_ended() -> No
     assert rules(in_order(reported, both, early)) == []
     reported.deliveries["2", "s"].append(tried)
     assert rules(in_order(reported, both, early)) == ["out of order"]
+
+
+def test_who_was_deleted_before_its_turn_hands_down_whom_it_waited_for() -> None:
+    # Given three messages of one key: the first ended at twenty seconds, the second was deleted at ten, untried
+    three = [message(1, None), message(2, "1"), message(3, "2")]
+    ends = {"1": 20 * SECOND, "2": 10 * SECOND}
+    deleted = Written(10 * SECOND, "cancelled", settled=True, due_at=None, tries=0, attempts=0, version=1, asked=False)
+    reported: Any = SimpleNamespace(
+        settled_at=lambda message_id, _: ends[message_id],
+        accepted={("u", each.message_id): SimpleNamespace(gone_at=None, message=each) for each in three},
+        deliveries={("2", "s"): [deleted]},
+        queues=defaultdict(list),
+    )
+
+    def asked(at: int) -> list[str]:
+        return rules(in_order(reported, three, {("3", "s"): [request(at, "3")]}))
+
+    # Then the third comes after the first
+    assert (asked(15 * SECOND), asked(21 * SECOND)) == (["out of order"], [])
+    # And after the second alone if that had been tried, or if both were cleared
+    reported.deliveries["2", "s"].insert(0, replace(deleted, at=5 * SECOND, state="retrying", settled=False, tries=1))
+    assert asked(15 * SECOND) == []
+    del reported.deliveries["2", "s"][0]
+    reported.queues["q"] = [(5 * SECOND, SimpleNamespace(uid="u", cleared_at=0))]
+    assert asked(15 * SECOND) == []
 
 
 def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:

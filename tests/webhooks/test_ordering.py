@@ -93,6 +93,22 @@ def test_a_key_that_no_header_could_carry_is_refused(world: WebhooksWorld, app: 
     assert answer.body["detail"][0]["loc"] == ["body", "orderingKey"]
 
 
+def test_a_message_whose_content_is_destroyed_lets_nobody_overtake_those_before_it() -> None:
+    # Given a key that is stuck at its first message, which is tried again in minutes
+    world, app, _ = prepared(FaultPlan())
+    world.sender.script(URL, 500, 500, 200)
+    ids = [post(world, app, "k") for _ in range(3)]
+    world.run(seconds=20)
+    assert sent(world) == 2 * ids[:1]
+    # When the second one is erased
+    assert world.call("DELETE", f"/app/{app}/msg/{ids[1]}/content").status == 204
+    world.run(seconds=20)
+    # Then the third still comes after the first
+    assert sent(world) == 2 * ids[:1]
+    world.run(seconds=600)
+    assert sent(world) == [*(3 * ids[:1]), ids[2]]
+
+
 @pytest.mark.parametrize("fault", [None, *Fault])
 def test_a_message_whose_content_is_destroyed_lets_the_next_one_go(fault: Fault | None) -> None:
     def run(plan: FaultPlan) -> tuple[WebhooksWorld, list[str]]:

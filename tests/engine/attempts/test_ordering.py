@@ -6,6 +6,7 @@ On fakes.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -19,7 +20,7 @@ from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.work import WorkOrder
 
 A, B = "https://a.example/in", "https://b.example/in"
-HOUR_S, DAY_S = 3_600, 86_400
+MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 
 
 def arrived(world: World, subscriber_id: str) -> list[tuple[str, int]]:
@@ -132,3 +133,21 @@ def test_a_try_by_hand_that_failed_lets_its_message_overtake_nothing() -> None:
     assert [each.body for each in world.sender.requests_to(A)] == [b"1", b"2"]
     world.run(seconds=HOUR_S)
     assert [each.body for each in world.sender.requests_to(A)] == [b"1", b"2", b"1", b"2"]
+
+
+def test_what_was_cleared_holds_back_nothing_that_is_posted_from_then_on() -> None:
+    # Given a message that failed and is tried again in an hour, and one that waits behind it
+    world = World()
+    queue = world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(HOUR_S,), spread=(1, 1)))
+    world.sender.script(A, 500, 200)
+    world.post("q", b"1", b"2", order_key="k")
+    world.run(seconds=5)
+    # When the queue is cleared, and more is posted with their key
+    world.config.update_queue(replace(queue, cleared_at=world.clock.now()))
+    world.run(seconds=MINUTE_S)
+    world.post("q", b"3", b"4", order_key="k")
+    world.run(seconds=5)
+    # Then that comes at once, in its order, and nothing of what was cleared
+    assert [each.body for each in world.sender.requests_to(A)] == [b"1", b"3", b"4"]
+    world.run(seconds=2 * HOUR_S)
+    assert [each.body for each in world.sender.requests_to(A)] == [b"1", b"3", b"4"]

@@ -217,7 +217,10 @@ def test_an_alert_watches_a_queue_or_one_of_its_subscribers_or_any_subscriber_by
     assert notified(hub)[1]["link"].startswith("https://hub.example/console#/charts?")
 
 
-def test_the_oldest_that_waits_is_watched_in_queues_of_both_kinds_and_at_paused_subscribers(hub: Hub) -> None:
+@pytest.mark.parametrize("clears", [True, False])
+def test_the_oldest_that_waits_is_watched_in_queues_of_both_kinds_and_at_paused_subscribers(
+    hub: Hub, clears: bool
+) -> None:
     old = {"measure": "oldest_waiting", "threshold": 300}
     hub.make("pulled", type="pull")
     hub.make_push("failing", SHOP, retries=3, retries_delay=3600)
@@ -226,22 +229,38 @@ def test_the_oldest_that_waits_is_watched_in_queues_of_both_kinds_and_at_paused_
     for queue in ("pulled", "failing", "paused"):
         create(hub, **old, name=queue, queue=queue)
     hub.world.sender.script(SHOP, 500, 500, 500)
-    for queue in ("pulled", "failing", "paused"):
-        hub.post(queue, "x")
+    _, _, [at_paused] = (hub.post(queue, "x") for queue in ("pulled", "failing", "paused"))
     hub.world.run(seconds=1)
     minute(hub, 4)
     assert notified(hub) == []
     minute(hub, 2)
     assert sorted(each["alert"]["name"] for each in notified(hub)) == ["failing", "paused", "pulled"]
     assert all(300 <= each["value"] < 400 for each in notified(hub))
-    # And what was cleared does not wait
+    # And what was cleared or deleted does not wait
     for queue in ("pulled", "failing"):
         hub.call("DELETE", f"/queues/{queue}/messages", {})
+    hub.call("DELETE", "/queues/paused/messages" if clears else f"/queues/paused/messages/{at_paused}", {})
     minute(hub, 12)
-    assert sorted(each["alert"]["name"] for each in notified(hub) if each["state"] == "resolved") == [
-        "failing",
-        "pulled",
-    ]
+    resolved = sorted(each["alert"]["name"] for each in notified(hub) if each["state"] == "resolved")
+    assert resolved == ["failing", "paused", "pulled"]
+
+
+def test_what_was_cleared_hides_nothing_that_waits(hub: Hub) -> None:
+    # Given more failed messages than are looked at together, which are cleared
+    hub.make_push("failing", SHOP, retries=3, retries_delay=36_000)
+    create(hub, measure="oldest_waiting", threshold=300, queue="failing")
+    hub.world.sender.script(SHOP, *(40 * [500]))
+    hub.post("failing", *map(str, range(30)))
+    hub.world.run(seconds=1)
+    hub.call("DELETE", "/queues/failing/messages", {})
+    minute(hub, 1)
+    # When another one fails, then that is watched
+    hub.post("failing", "new")
+    hub.world.run(seconds=1)
+    minute(hub, 4)
+    assert notified(hub) == []
+    minute(hub, 2)
+    assert [300 <= each["value"] < 400 for each in notified(hub)] == [True]
 
 
 def test_slack_gets_a_text_in_which_names_call_nobody(hub: Hub) -> None:

@@ -84,6 +84,22 @@ def test_a_paused_subscriber_is_sent_nothing_and_gets_everything_when_it_is_resu
     assert [*hub.world.ports.subscribers.looked_after()] == []
 
 
+def test_what_was_cleared_does_not_wait() -> None:
+    # Given a message that failed, and one that waits for a paused subscriber
+    hub = hub_with(retries=9)
+    hub.world.sender.script(SHOP, 500)
+    post(hub, "failed")
+    change(hub, "pause")
+    post(hub, "waits")
+    assert held(hub) == {"shop": 2}
+    # When the queue is cleared, then neither is counted; what is posted then is
+    assert hub.call("DELETE", f"{QUEUE}/messages", {}).status == 200
+    hub.world.clock.advance(seconds=2)
+    assert held(hub) == {"shop": 0}
+    post(hub, "new")
+    assert held(hub) == {"shop": 1}
+
+
 def test_retries_wait_too_and_use_up_no_attempts() -> None:
     # Given a message that failed once and has one retry left
     hub = hub_with(retries=1)

@@ -667,6 +667,23 @@ def test_an_error_message_leads_back_to_the_original(hub: Hub, world: World) -> 
     assert hub.info("Test%20error")["total_messages"] == 1
 
 
+def test_a_peek_shows_as_many_messages_as_wait_however_many_subscribers_each_fails_at(hub: Hub, world: World) -> None:
+    # Given 70 messages that fail at three subscribers
+    hub.make_push("q", A, A, A, retries=3, retries_delay=3600)
+    world.sender.script(A, *(250 * [500]))
+    ids = hub.post("q", *map(str, range(70)))
+    world.run(seconds=60)
+    assert hub.info("q")["size"] == 210
+    # Then a peek shows them all, and after a clear what fails then
+    peek = hub.call("GET", "/queues/q/messages?n=100")
+    assert [each["id"] for each in peek.body["messages"]] == ids
+    hub.call("DELETE", "/queues/q/messages", {})
+    world.run(seconds=60)
+    [new] = hub.post("q", "new")
+    world.run(seconds=60)
+    assert [each["id"] for each in hub.call("GET", "/queues/q/messages?n=100").body["messages"]] == [new]
+
+
 def ordered(hub: Hub, *bodies: str, key: str = "k") -> list[str]:
     return hub.post("q", *bodies, ordering_key=key)
 
@@ -686,6 +703,24 @@ def test_what_is_deleted_or_acknowledged_lets_the_next_of_its_key_go_at_once(hub
     world.run(seconds=5)
     # Then nothing waits for the hour
     assert [each.body for each in world.sender.requests] == [b"1", b"2", b"3"]
+
+
+def test_who_is_deleted_while_it_waits_lets_nobody_overtake_those_before_it(hub: Hub, world: World) -> None:
+    # Given a message that fails and is tried again in a minute, and three that wait behind it
+    world.sender.script(A, 500, 200)
+    hub.make_push("q", A, retries=3, retries_delay=60)
+    _, second, third, _ = ordered(hub, "1", "2", "3", "4")
+    world.run(seconds=5)
+    # When the next two are deleted
+    for each in (third, second):
+        assert hub.call("DELETE", f"/queues/q/messages/{each}").status == 200
+    world.run(seconds=5)
+    # Then the last one waits for the first, as does what is posted now
+    ordered(hub, "5")
+    world.run(seconds=30)
+    assert [each.body for each in world.sender.requests] == [b"1"]
+    world.run(seconds=60)
+    assert [each.body for each in world.sender.requests] == [b"1", b"1", b"4", b"5"]
 
 
 @pytest.mark.parametrize("key", ["a b", "\u00e9", "x" * 257, 1, ["k"]])

@@ -298,6 +298,7 @@ class Ironmq:
             oldest=OldestWaiting(
                 queues=outside.config,
                 unsettled=outside.messages,
+                messages=outside.messages,
                 backlog=outside.subscribers,
                 pull=lambda: self.ports.pull,
             ),

@@ -42,7 +42,7 @@ class DeliveryNews(Component):
     def gone(self, delivery: Delivery) -> None:
         """Let the delivery behind one that has ended go on; its message may be gone."""
         if delivery.order_key is not None and delivery.settled:
-            self.in_order.let_next_go(delivery.key)
+            self.in_order.let_next_go(delivery)
 
     def closed(self, message: Message | None, closed: Delivery) -> None:
         """Tell that a delivery has ended without an attempt."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
+from pushhub.engine.model.work import WorkOrder
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Telemetry
@@ -13,6 +14,27 @@ if TYPE_CHECKING:
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.ports import StoredMessages, WorkQueue
+
+
+def is_over(messages: StoredMessages, key: DeliveryKey, *, cleared_at: int = 0) -> bool:
+    """Whether a delivery holds back none behind it any more: it has ended, or its message is gone.
+
+    One that was cancelled before its turn is over when the one before it is; that costs a read for each of several
+    in a row. What was cleared is over at once, though it is marked as such only when it would have been tried again.
+
+    Args:
+        cleared_at: Until when what its queue accepted was cleared, epoch milliseconds.
+    """
+    while True:
+        stored = messages.delivery(key)
+        if stored is None:
+            message = messages.message(key.message)
+            return message is None or message.accepted_at <= cleared_at
+        if stored.accepted_at <= cleared_at:
+            return True
+        if not stored.settled or stored.behind is None:
+            return stored.settled
+        key = key._replace(message_id=stored.behind)
 
 
 class InOrder(Component):
@@ -37,26 +59,33 @@ class InOrder(Component):
         if before is None or delivery.tries:
             return False
         key = delivery.key._replace(message_id=before)
-        if self._has_ended(key):
+        if not self._waits_behind(key, job.waiting_order, cleared_at=job.queue.cleared_at):
             return False
-        self.successors.wait_behind(key, job.waiting_order)
-        if not self._has_ended(key) or not self.successors.take(key, job.waiting_order, by_itself=True):
-            self.telemetry.count("DeliveriesInLine")
+        self.telemetry.count("DeliveriesInLine")
+        return True
+
+    def _waits_behind(self, key: DeliveryKey, order: WorkOrder, *, cleared_at: int = 0) -> bool:
+        """Have an order wait behind a delivery, unless that is over; whether it waits."""
+        if is_over(self.messages, key, cleared_at=cleared_at):
+            return False
+        self.successors.wait_behind(key, order)
+        over = is_over(self.messages, key, cleared_at=cleared_at)
+        if not over or not self.successors.take(key, order, by_itself=True):
             return True
         self.successors.let_go(key)
         return False
 
-    def _has_ended(self, key: DeliveryKey) -> bool:
-        """Whether a delivery has ended, or its message is gone."""
-        stored = self.messages.delivery(key)
-        return stored.settled if stored else self.messages.message(key.message) is None
-
-    def let_next_go(self, ended: DeliveryKey) -> None:
-        """Queue the order that waits behind a delivery that has ended.
+    def let_next_go(self, ended: Delivery) -> None:
+        """Queue the order that waits behind a delivery that has ended; if it was cancelled before its turn, its own
+        order goes on waiting for that first.
 
         A crash before the wait is forgotten queues it twice, which is harmless.
         """
-        following = self.successors.behind(ended)
-        if following is not None and self.successors.take(ended, following, by_itself=False):
+        if ended.behind is not None:
+            before, own = ended.key._replace(message_id=ended.behind), WorkOrder(key=ended.key, queue=ended.queue)
+            if self._waits_behind(before, own):
+                return
+        following = self.successors.behind(ended.key)
+        if following is not None and self.successors.take(ended.key, following, by_itself=False):
             self.next_queue.send([(following, 0)])
-            self.successors.let_go(ended)
+            self.successors.let_go(ended.key)

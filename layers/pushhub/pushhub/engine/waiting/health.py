@@ -48,6 +48,7 @@ class Watched:
     Attributes:
         tokens: Whose tokens it is sent (:class:`pushhub.engine.security.oauth.TokenOwner`); empty if it is sent none.
         certificate_ends_at: When its client certificate ends, epoch milliseconds; None if it has none.
+        cleared_at: What its queue accepted up to then (epoch milliseconds) was cleared, and is not owed any more.
     """
 
     key: SubscriberKey
@@ -57,6 +58,7 @@ class Watched:
     paused: bool = False
     limits: Limits | None = None
     certificate_ends_at: int | None = None
+    cleared_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +102,7 @@ class SubscriberHealths(Component):
             key = each.key
             behind = self._backlog(key, stored.get(key), now, held=each.paused or suspended)
             stands = each.limits is not None or (key.project, key.queue_uid, key.subscriber_id) in slow
-            return _owed(retried[key.queue_uid], key.subscriber_id, behind, self._line(each) if stands else ())
+            return _owed(retried[key.queue_uid], each, behind, self._line(each) if stands else ())
 
         return [
             health_of(
@@ -179,12 +181,15 @@ def _outage(state: TokenState) -> TokenOutage | None:
     return TokenOutage(since=state.failing_since, ask_at=state.ask_at, reason=state.reason)
 
 
-def _owed(retried: _Retried, subscriber_id: str, behind: Sequence[str], line: Sequence[str]) -> Owed:
-    ids = retried.ids.get(subscriber_id, set())
+def _owed(retried: _Retried, watched: Watched, behind: Sequence[str], line: Sequence[str]) -> Owed:
+    ids, waiting, in_line = (
+        {each for each in some if time_of_message_id(each) > watched.cleared_at}
+        for some in (retried.ids.get(watched.key.subscriber_id, ()), behind, line)
+    )
     return Owed(
-        waiting=len(ids.union(behind, line)),
+        waiting=len(ids | waiting | in_line),
         retried=len(ids),
-        in_line=len(set(line)),
+        in_line=len(in_line),
         oldest_at=time_of_message_id(min(ids)) if ids else None,
         complete=retried.complete and len(behind) <= MOST_COUNTED,
     )

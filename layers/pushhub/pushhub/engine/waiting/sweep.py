@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Unreadable
+from pushhub.engine.attempts.in_order import is_over
 from pushhub.engine.attempts.ports import Healths
 from pushhub.engine.component import Component
 from pushhub.engine.flow.ports import Backlogs
@@ -178,9 +179,7 @@ class Sweep(Component):
         before = message.ordering.previous.get(subscriber_id) if message.ordering else None
         if before is None or tried:
             return False
-        key = message.delivery_key(subscriber_id)._replace(message_id=before)
-        goes_before = self.messages.delivery(key)
-        return not goes_before.settled if goes_before else self.messages.message(key.message) is not None
+        return not is_over(self.messages, message.delivery_key(subscriber_id)._replace(message_id=before))
 
     def _queue(self, found: Sequence[_Found]) -> int:
         for queue in (self.push_queue, *self.queues.all):

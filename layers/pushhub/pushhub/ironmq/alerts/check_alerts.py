@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ids import time_of_message_id
 from pushhub.engine.component import Component
 from pushhub.engine.faults import described
 from pushhub.engine.model.backoff import SCHEDULES
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.acceptance.accept import Accept
     from pushhub.engine.attempts.ports import Unsettled
-    from pushhub.engine.ports import MessageSink, QueueSource, WaitingOrders
+    from pushhub.engine.ports import Messages, MessageSink, QueueSource, WaitingOrders
     from pushhub.ironmq.alerts.alert_counts import AlertCounts
     from pushhub.ironmq.alerts.ports import AlertStore
     from pushhub.ironmq.model.project_alert import ProjectAlert
@@ -53,7 +53,10 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 """The part of the circle between the starts of two runs."""
 
 LOOKED_AT = 25
-"""Deliveries looked at for the oldest that waits: some may have been cleared, or have expired."""
+"""Deliveries looked at together for the oldest that waits: some may have been cleared, or have expired."""
+
+PAGES = 400
+"""How often more are looked at: 10,000 in all."""
 
 
 class AlertPost(Component):
@@ -131,6 +134,7 @@ class OldestWaiting(Component):
 
     queues: QueueSource
     unsettled: Unsettled  # Deliveries that wait, of push queues.
+    messages: Messages  # Shows which messages are there still.
     backlog: WaitingOrders  # Deliveries that wait because their subscriber is paused.
     pull: Callable[[], PulledMessages]  # Messages of pull queues; made on first use.
 
@@ -149,11 +153,7 @@ class OldestWaiting(Component):
             for pulled in self.pull().peek(queue.project, queue.pull_uid, count=1, now=now):
                 yield pulled.message.accepted_at
             return
-        found, _ = self.unsettled.unsettled(queue.project, queue.uid, limit=LOOKED_AT)
-        for each in found:
-            waits = each.state not in (DeliveryState.EXHAUSTED, DeliveryState.HELD) and each.expires_at > now
-            if waits and each.accepted_at > queue.cleared_at:
-                yield each.accepted_at
+        yield from islice(self._retried(queue, now), 1)
         for subscriber in queue.push.subscribers:
             if subscriber.paused:
                 key = SubscriberKey(
@@ -162,8 +162,28 @@ class OldestWaiting(Component):
                     queue_uid=queue.uid,
                     subscriber_id=subscriber.subscriber_id,
                 )
-                for waiting in self.backlog.waiting(key, 1):
-                    yield time_of_message_id(waiting.order.key.message_id)
+                yield from islice(self._there(key, queue, now), 1)
+
+    def _retried(self, queue: Queue, now: int) -> Iterator[int]:
+        """When deliveries that failed and wait were accepted, oldest first; of those that are owed still."""
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page, cursor = self.unsettled.unsettled(queue.project, queue.uid, limit=LOOKED_AT, after=cursor)
+            for each in page:
+                if each.state in (DeliveryState.EXHAUSTED, DeliveryState.HELD):
+                    # Those that were given up come last.
+                    return
+                if each.expires_at > now and each.accepted_at > queue.cleared_at:
+                    yield each.accepted_at
+            if cursor is None:
+                return
+
+    def _there(self, key: SubscriberKey, queue: Queue, now: int) -> Iterator[int]:
+        """When messages that wait for a paused subscriber were accepted, of those that are there still."""
+        for waiting in self.backlog.waiting(key, LOOKED_AT):
+            message = self.messages.message(waiting.order.key.message)
+            if message is not None and message.accepted_at > queue.cleared_at and message.expires_at > now:
+                yield message.accepted_at
 
 
 class CheckAlerts(Component):

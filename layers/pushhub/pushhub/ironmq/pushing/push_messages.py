@@ -16,14 +16,14 @@ from pushhub.base.errors import MessageNotFound, Unanswerable
 from pushhub.engine.attempts.ports import Unsettled
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
-from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
+from pushhub.engine.model.delivery import Delivery, DeliveryState, cancel, opening
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.ports import BodyStore, StoredMessages
 from pushhub.ironmq.wire.messages import render_message
 from pushhub.web.answer_size import ResponseBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pushhub.base.ports import Clock
     from pushhub.engine.attempts.resend import Resend
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pushhub.ironmq.posting.named_fields import FieldIndex
 
 PEEK_PAGE = 200
+PEEK_PAGES = 50
+"""Up to how many waiting deliveries are looked at for the messages of a peek: 10,000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +109,10 @@ class PushMessages(Component):
         Raises:
             Unanswerable: There are only messages that do not fit.
         """
-        waiting, _ = self.messages.unsettled(queue.project, queue.uid, limit=PEEK_PAGE)
-        ids = dict.fromkeys(each.message_id for each in waiting if each.state is not DeliveryState.EXHAUSTED)
         room = ResponseBudget()
         found: list[dict[str, object]] = []
         skipped = False
-        for message_id in ids:
+        for message_id in self._waiting(queue):
             if len(found) == count:
                 break
             try:
@@ -134,6 +134,24 @@ class PushMessages(Component):
         if skipped and not found:
             raise Unanswerable
         return found
+
+    def _waiting(self, queue: Queue) -> Iterator[str]:
+        """Ids of the messages that wait after a failed attempt, oldest first, read page by page. Deliveries that a
+        clear has voided are left out: they stay among the others until they are next looked at.
+        """
+        seen: set[str] = set()
+        cursor: str | None = None
+        for _ in range(PEEK_PAGES):
+            page, cursor = self.messages.unsettled(queue.project, queue.uid, limit=PEEK_PAGE, after=cursor)
+            for each in page:
+                if each.state is DeliveryState.EXHAUSTED:
+                    # Those that were given up come last.
+                    return
+                if each.accepted_at > queue.cleared_at and each.message_id not in seen:
+                    seen.add(each.message_id)
+                    yield each.message_id
+            if cursor is None:
+                return
 
     def in_state(
         self, queue: Queue, state: DeliveryState, *, count: int, after: str | None
@@ -174,7 +192,7 @@ class PushMessages(Component):
 
         def cancelled() -> tuple[Message, list[Delivery]]:
             pushed = self._stored(queue, message_id)
-            ended = [close(each, DeliveryState.CANCELLED, self.clock.now()) for each in pushed.waiting]
+            ended = [cancel(each, pushed.message, self.clock.now()) for each in pushed.waiting]
             for delivery in ended:
                 self.messages.save(delivery)
             return pushed.message, ended

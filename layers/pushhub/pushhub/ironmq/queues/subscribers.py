@@ -317,6 +317,7 @@ class Subscribers(Component):
                 paused=each.paused,
                 limits=each.limits,
                 certificate_ends_at=each.certificate.ends_at if each.certificate else None,
+                cleared_at=queue.cleared_at,
             )
             for queue, each in asked
         ]

@@ -13,7 +13,7 @@ from pushhub.base.ids import first_message_id, id_before
 from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
-from pushhub.engine.model.delivery import DeliveryState, close, opening
+from pushhub.engine.model.delivery import cancel, close, opening
 from pushhub.engine.model.work import WorkOrder
 from pushhub.webhooks.applications.applications import found_application
 from pushhub.webhooks.model.ids import engine_id
@@ -211,7 +211,11 @@ class WebhooksMessages(Component):
             delivery = self.messages.delivery(message.delivery_key(subscriber_id)) or opening(message, subscriber_id)
             if delivery.settled and delivery.asked_at is None:
                 return
-            ended = delivery.state if delivery.settled else DeliveryState.CANCELLED
-            self.messages.save(close(delivery, ended, self.clock.now(), "expunged"))
+            now = self.clock.now()
+            if delivery.settled:
+                ended = close(delivery, delivery.state, now, "expunged")
+            else:
+                ended = cancel(delivery, message, now, "expunged")
+            self.messages.save(ended)
 
         until_saved(once, doing="cancelling a delivery")
