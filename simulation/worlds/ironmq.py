@@ -39,6 +39,7 @@ from simulation.promises.talks import (
     ironmq_lists,
     ironmq_settings,
     lives,
+    queue_acknowledgements,
     queue_answers,
     queue_ends,
     queue_looks,
@@ -412,6 +413,7 @@ class IronMqWorld(PushWorld):
         ironmq_lists.push(talk)
         ironmq_effects.push(talk)
         queue_answers.through(talk)
+        queue_acknowledgements.through(talk)
         queue_ends.through(talk)
         queue_replays.through(talk)
         queue_looks.through(talk)
