@@ -26,12 +26,14 @@ from simulation.account import START_MS, Account, HttpAnswer
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.promises.judgement import Violation
 from simulation.promises.talks import (
+    certificate_warnings,
     certificates,
     coded,
     doors,
     inherited,
     listings,
     signing,
+    token_outages,
     token_subscribers,
     tokens,
     transformed,
@@ -293,6 +295,8 @@ class GatesWorld(PushWorld):
         certificates.webhooks(talk)
         token_subscribers.webhooks(talk)
         inherited.webhooks(talk)
+        certificate_warnings.webhooks(talk)
+        token_outages.webhooks(talk)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -90,14 +90,14 @@ def _state(talk: Talk, message_id: str) -> dict[str, int]:
 
 
 LIFETIMES: Mapping[str, tuple[int | None, Sequence[int]]] = {
-    "brief": (100, (1, 1, 2, 3, 3, 4, 5, 6, 7)),
+    "brief": (100, (1, 1, 2, 3, 3, 4, 4, 5, 6)),
     "some": (1_000, (1, 1, 1, 1, 1, 1, 2, 3, 3)),
     "long": (7_200, (1, 1, 1, 1, 1, 1, 1, 1, 2)),
     "unsaid": (None, (1, 1, 1, 1, 2, 3, 3, 4, 5)),
 }
 """How long tokens last, seconds, and which of them is shown at each of :data:`MOMENTS`."""
 
-MOMENTS = (0, 60, 95, 240, 280, 880, 980, 3_000, 3_700)
+MOMENTS = (0, 60, 80, 240, 280, 880, 930, 3_000, 3_700)
 """Seconds after the first message."""
 
 

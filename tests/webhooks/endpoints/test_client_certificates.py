@@ -136,6 +136,23 @@ def test_a_certificate_that_ends_in_five_days_is_told_of_within_a_minute_and_sho
     assert "certificateEndsAt" not in world.ask("GET", f"/app/{app}/endpoint/{world.make_endpoint(app)}/health")
 
 
+def test_a_certificate_that_is_set_again_is_not_told_of_again(world: WebhooksWorld) -> None:
+    # Given an endpoint whose owner was told that its certificate ends
+    world.ask("POST", "/operational-webhook/endpoint", {"url": OPERATIONAL})
+    app = world.make_app()
+    ends = ending_in(world, 5)
+    endpoint = certified(world, app, ends)
+    tick(world)
+    # When the same certificate is set again
+    world.ask("PUT", f"/app/{app}/endpoint/{endpoint}/mtls", {"identity": ends})
+    tick(world)
+    # Then only its next warnings come
+    assert warnings(world) == [5]
+    for _ in range(5 * 24):
+        tick(world)
+    assert warnings(world) == [5, 1, 0]
+
+
 def test_a_look_between_a_note_and_its_certificate_loses_no_warning(
     world: WebhooksWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

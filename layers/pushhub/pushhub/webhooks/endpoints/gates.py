@@ -94,8 +94,9 @@ class EndpointGates(Component):
         certificate, content = self._read_certificate(asked)
         sealed = self.vault.seal(project_id, content)
         at = first_warning(certificate.ends_at, self.clock.now())
-        if at is not None:
-            # Noted first: a note without its certificate tells nothing.
+        known = there.certificate is not None and there.certificate.digest == certificate.digest
+        if at is not None and not known:
+            # Noted first: a note without its certificate tells nothing. One that is there already has its notes.
             self.notes.note_end(EndNote(at, project_id, there.app_id, there.endpoint_id, certificate.digest))
 
         def change(stored: Endpoint) -> Endpoint:
