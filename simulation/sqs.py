@@ -39,6 +39,12 @@ WORKED_ON_MS = 5_000
 ABANDONED_MS = 120_000
 """A run that has worked for so long leaves messages behind, when it dies, that come back within so long."""
 
+MOST_COPIES = 20
+"""How often a queue hands out once more, in all, what is about one message. SQS repeats a message now and then, and its
+copies end with what they are about. Without a bound, orders that wait for a service that is down, each of which is
+received some times a minute, and each of their copies, too, would double every minute.
+"""
+
 Lineage = Mapping[str, int]
 """How often each function has run in a chain of requests, by its name. Lambda keeps it, and the SDK passes it on with
 each message that a run sends.
@@ -295,8 +301,10 @@ class Queue:
         self._ready.remove(each)
         if each.wanted_at > now:
             self.early += 1
-        if not self.settings.fifo and self._chances.repeats(each.body):
-            self.copied.update(ids_in(each.body))
+        about = ids_in(each.body) or [each.body]
+        few = all(self.copied[one] < MOST_COPIES for one in about)
+        if few and not self.settings.fifo and self._chances.repeats(each.body):
+            self.copied.update(about)
             copy = each.copy()
             copy.visible_at = now + round(self._random.expovariate(1 / 20_000))
             self._hide(copy)

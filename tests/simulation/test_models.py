@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from simulation.dynamodb import READS_PER_KEY, WRITES_PER_KEY, DynamoDB, Index, Schema
-from simulation.sqs import Chances, Queue, QueueSettings
+from simulation.sqs import MOST_COPIES, Chances, Queue, QueueSettings
 from simulation.storage import A_PAGE, S3
 from tests.fakes import FakeClock
 
@@ -151,6 +151,19 @@ def test_a_duplicate_has_the_same_id_and_a_handle_of_its_own(clock: FakeClock) -
     assert again.handle != first.handle
     # And each is counted for what it names
     assert waiting.copied == {"1910872757046663791": 2}
+
+
+def test_what_is_about_one_message_is_repeated_a_limited_number_of_times(clock: FakeClock) -> None:
+    # Given a queue that repeats each message, and a receiver that lets each copy come again
+    waiting = queue(clock, Chances(repeats=lambda _: True), visibility_s=60)
+    waiting.send("order of 1910872757046663791")
+    # When it is received for an hour
+    for _ in range(60):
+        clock.advance(seconds=61)
+        waiting.receive(1_000)
+    # Then there are no more copies than one queue makes
+    assert waiting.copied == {"1910872757046663791": MOST_COPIES}
+    assert len(waiting) == 1 + MOST_COPIES
 
 
 def test_an_index_is_late_and_a_table_is_not(clock: FakeClock) -> None:
