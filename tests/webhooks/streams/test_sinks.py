@@ -121,6 +121,55 @@ def test_a_batch_waits_for_others_no_longer_than_it_may(world: Bucket) -> None:
     assert list(world.objects().values()) == [[0, 1, 2], [3]]
 
 
+@pytest.mark.parametrize(
+    ("method", "route", "wanted"),
+    [
+        ("PATCH", "", {"type": "http", "batchSize": 7}),
+        ("PATCH", "/headers", {"headers": {"Authorization": "Bearer the right one"}}),
+        ("POST", "/secret/rotate", {}),
+    ],
+)
+def test_any_change_has_a_batch_that_failed_tried_at_once(
+    world: Bucket, method: str, route: str, wanted: dict[str, Any]
+) -> None:
+    # Given a sink whose receiver refuses for so long that it waits for minutes
+    url = "https://a.example/in"
+    path = f"/stream/{world.stream}/sink/{world.add('http', {'url': url})}"
+    world.sender.script(url, Reply(status_code=401))
+    world.publish(1)
+    world.run(seconds=400)
+    assert world.ask("GET", path)["status"] == "retrying"
+    # When it is changed
+    world.sender.requests.clear()
+    world.sender.script(url, Reply(status_code=200))
+    world.ask(method, path + route, wanted)
+    world.run(seconds=10)
+    # Then the batch arrives
+    assert len(world.sender.requests_to(url)) == 1
+    assert world.ask("GET", path)["status"] == "enabled"
+
+
+@pytest.mark.parametrize(("status", "arrived"), [(200, 1), (500, 2)])
+def test_a_batch_that_is_to_be_tried_at_once_while_it_is_written_ends_as_any_other(
+    world: Bucket, status: int, arrived: int
+) -> None:
+    # Given a batch that has failed, and is tried again
+    url = "https://a.example/in"
+    path = f"/stream/{world.stream}/sink/{world.add('http', {'url': url})}"
+    world.sender.script(url, Reply(status_code=500))
+    world.publish(1)
+    world.run(seconds=8)
+    assert world.ask("GET", path)["status"] == "retrying"
+    # When a person has it tried at once just as it is sent
+    meanwhile = Reply(status_code=status, meanwhile=lambda _: world.ask("POST", f"{path}/force-retry"))
+    world.sender.script(url, meanwhile, Reply(status_code=200))
+    world.sender.requests.clear()
+    world.run(seconds=20)
+    # Then it is not sent again if it has arrived, and soon if it has not
+    assert len(world.sender.requests_to(url)) == arrived
+    assert world.ask("GET", path)["status"] == "enabled"
+
+
 def test_a_batch_that_fails_stops_its_sink_and_nobody_elses(world: Bucket) -> None:
     # Given two sinks, one of which is denied
     broken, well = world.add("kinesis", DATA_STREAM), world.add()

@@ -142,8 +142,9 @@ def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _change_headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     sink = _http(hub, call)
-    names = sink.project, sink.app_id, sink.endpoint_id
+    names = _names(sink)
     hub.endpoints.change_headers(*names, parse_header_change(call.fields))
+    hub.sinks().retry(sink)
     return Response(status=200, body=headers_view(hub.endpoints.headers(*names)))
 
 
@@ -153,7 +154,8 @@ def _secret(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     sink, rotation = _http(hub, call), parse_rotation(call.fields)
-    rotated, _ = hub.endpoints.rotate(sink.project, sink.app_id, sink.endpoint_id, rotation)
+    rotated, _ = hub.endpoints.rotate(*_names(sink), rotation)
+    hub.sinks().retry(rotated)
     return Response(status=200, body={"key": hub.signatures().secret(rotated)})
 
 

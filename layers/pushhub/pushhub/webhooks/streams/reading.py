@@ -276,16 +276,16 @@ class ReaderTarget(Component):
             outcome = self._delivered(order, sink, url, batch)
         except Declined:
             # Its code leaves out the whole batch.
-            self.readers.put_reader(sink, claimed.written())
+            self._ended(sink, claimed, Reader.written)
             return None
         except CodeFailed as failed:
             answer = self._answer(begun, error_class="transformation", text=f"transformation: {failed.text}")
             return self._failed(sink, claimed, answer, 0)
         except Unavailable:
-            self.readers.put_reader(sink, claimed.released())
+            self._ended(sink, claimed, Reader.released)
             raise
         if outcome.verdict is Verdict.DELIVERED:
-            self.readers.put_reader(sink, claimed.written())
+            self._ended(sink, claimed, Reader.written)
             return None
         return self._failed(sink, claimed, outcome.answer, outcome.asked.wait_ms if outcome.asked else 0)
 
@@ -302,9 +302,32 @@ class ReaderTarget(Component):
     def _failed(self, sink: Endpoint, claimed: Reader, answer: Answer, asked_ms: int) -> Outcome:
         now = self.clock.now()
         reason = answer.message or f"status {answer.status_code}"
-        after = self.readers.put_reader(sink, claimed.failed(reason, now, asked_ms))
-        asked = Asked(wait_ms=after.next_at - now, spares=True)
+
+        def failed(reader: Reader) -> Reader:
+            after = reader.failed(reason, now, asked_ms)
+            # What was changed while it was written is to be tried at once.
+            return after.due_now() if claimed.next_at and not reader.next_at else after
+
+        after = self._ended(sink, claimed, failed)
+        asked = Asked(wait_ms=max(0, after.next_at - now), spares=True)
         return Outcome(answer=answer, verdict=Verdict.FAILED, asked=asked)
+
+    def _ended(self, sink: Endpoint, claimed: Reader, after: Callable[[Reader], Reader]) -> Reader:
+        """Store what became of the batch that was claimed. Its owner may have wanted it tried at once meanwhile, which
+        changes the version and nothing that counts here: otherwise the sink would wait for the end of the lease, and a
+        batch that has arrived would be written again.
+
+        Raises:
+            Conflict: Somebody else goes on.
+        """
+        try:
+            return self.readers.put_reader(sink, after(claimed))
+        except Conflict:
+            stored = self.readers.reader(sink)
+            ours = stored is not None and (stored.planned, stored.busy_until) == (claimed.planned, claimed.busy_until)
+            if stored is None or not ours:
+                raise
+            return self.readers.put_reader(sink, after(stored))
 
     def _stopped(self, begun: int, reason: str, wait_ms: int) -> Outcome:
         """The outcome for an order that waits with its sink; it counts as a failure of the sink, as it is one, so that
