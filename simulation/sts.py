@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,6 +40,7 @@ class Sts:
         external_ids: By the ARN of the role.
         closed: The ARNs of roles that let nobody in.
         given: The keys that were given, by their public half.
+        asked: How often keys of each role were asked for.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
@@ -46,10 +48,20 @@ class Sts:
         self.external_ids: dict[str, str] = {}
         self.closed: set[str] = set()
         self.given: dict[str, Keys] = {}
+        self.asked: Counter[str] = Counter()
+
+    def lets_in(self, role: str, everybody: bool) -> int:
+        """Have a role let everybody in from now on, or nobody; how often its keys were asked for until now."""
+        if everybody:
+            self.closed.discard(role)
+        else:
+            self.closed.add(role)
+        return self.asked[role]
 
     def assume_role(self, **asked: Any) -> dict[str, Any]:
         """AssumeRole."""
         role, external_id = asked["RoleArn"], asked["ExternalId"]
+        self.asked[role] += 1
         if role in self.closed or self.external_ids.get(role, external_id) != external_id:
             raise service_error("AccessDenied", "AssumeRole")
         now = self.now_ms()

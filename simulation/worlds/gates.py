@@ -34,6 +34,7 @@ from simulation.promises.talks import (
     listings,
     signing,
     token_outages,
+    token_owners,
     token_subscribers,
     tokens,
     transformed,
@@ -294,6 +295,7 @@ class GatesWorld(PushWorld):
         tokens.webhooks(talk)
         certificates.webhooks(talk)
         token_subscribers.webhooks(talk)
+        token_owners.webhooks(talk)
         inherited.webhooks(talk)
         certificate_warnings.webhooks(talk)
         token_outages.webhooks(talk)

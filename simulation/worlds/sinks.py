@@ -17,7 +17,16 @@ from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.ids import engine_id
 from simulation.promises.judgement import Exchange, Violation
 from simulation.promises.sinks import FOREVER, Looked, Order, Sent, Sinks, Taken
-from simulation.promises.talks import arrivals, aws_receivers, senders, streams, written
+from simulation.promises.talks import (
+    arrivals,
+    aws_calls,
+    aws_destinations,
+    aws_receivers,
+    senders,
+    stream_meanwhile,
+    streams,
+    written,
+)
 from simulation.receivers import Form, Receiver, Trouble, troubles
 from simulation.scheduler import SECOND
 from simulation.worlds.world import PushWorld
@@ -289,7 +298,10 @@ class SinksWorld(PushWorld):
         senders.webhooks(talk)
         arrivals.webhooks(talk)
         aws_receivers.webhooks(talk)
+        aws_calls.webhooks(talk)
+        aws_destinations.webhooks(talk)
         written.webhooks(talk)
+        stream_meanwhile.webhooks(talk)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

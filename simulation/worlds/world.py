@@ -234,6 +234,7 @@ class World(ABC):
             self.recorded_as.__setitem__,
             self._recorded(project),
             consuming(account),
+            account.sts.lets_in,
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
 

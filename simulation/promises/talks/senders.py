@@ -227,6 +227,10 @@ def comes(
     return answer.headers
 
 
+def _status(talk: Talk, url: str, body: bytes, headers: Headers) -> int:
+    return talk.at("").with_headers(authorization="", **headers).status("POST", path_of(url), body)
+
+
 def _signed(talk: Talk) -> None:
     """Each kind: good, once more, forged, changed on the way, unsigned, too old."""
     for place, sender in enumerate(SENDERS):
@@ -301,6 +305,18 @@ def _questions(talk: Talk) -> None:
     hashed = {"plainToken": "abc", "encryptedToken": _hmac(SECRET, b"abc").hex()}
     talk.is_so("Zoom's token", (200, hashed), (answer.status, answer.body))
     comes(talk, zoom["ingestUrl"], asked, {}, status=400, code="unsigned")
+    # What another has signed is no question, and none but Meta's asks with a GET
+    for each, signs, text in ((zoom, _zoom, asked), (slack, _slack, b'{"type": "url_verification", "challenge": "1"}')):
+        comes(
+            talk,
+            each["ingestUrl"],
+            text,
+            signs(Event(text, 1, now, each["ingestUrl"], "no")),
+            status=400,
+            code="forged",
+        )
+        query = "hub.mode=subscribe&hub.challenge=4711&hub.verify_token=let-me-in"
+        talk.is_so("no question", 404, nobody.answered("GET", f"{path_of(each['ingestUrl'])}?{query}").status)
     path = path_of(meta["ingestUrl"])
     for token, mode, status in (
         ("let-me-in", "subscribe", 200),
@@ -331,6 +347,8 @@ def _generic(talk: Talk) -> None:
         ({"idempotency-key": "k"}, True),
         ({"idempotency-key": "k"}, False),
         ({"idempotency-key": "l"}, True),
+        ({"webhook-id": "3", "idempotency-key": "k"}, True),
+        ({"webhook-id": "3", "idempotency-key": "m"}, False),
         ({}, True),
         ({}, True),
     )
@@ -342,7 +360,7 @@ def _generic(talk: Talk) -> None:
     one = next((each.headers for each in came if "x-own" in each.headers), {})
     talk.came("its headers", {"x-own": "a", "content-type": "text/plain"}, one)
     talk.came("and no others", False, "other" in one)
-    talk.ask("GET", f"/app/{source['id']}/msg", shows={"data": 6 * [...]})
+    talk.ask("GET", f"/app/{source['id']}/msg", shows={"data": 7 * [...]})
     scheme = {
         "content": "{ts}.{body}",
         "header": {"name": "X-Theirs", "value": "t={ts},{signatures}", "each": "v={signature}"},
@@ -414,7 +432,9 @@ def _events(talk: Talk) -> None:
 
     comes(talk, url, batch("1", "2", "3"), batched)
     comes(talk, url, batch("2", "3", "4"), batched)
-    comes(talk, url, batch(*(f"n{number}" for number in range(100))), batched)
+    comes(talk, url, batch(*(f"n{number}" for number in range(99)), "n99", "n99"), batched, status=400)
+    comes(talk, url, batch(*(f"n{number}" for number in range(99)), "n98"), batched)
+    comes(talk, url, batch("n99", "n99"), batched)
     comes(talk, url, batch(*(f"m{number}" for number in range(101))), batched, status=400)
     for missing in ("id", "source", "type"):
         bad = json.dumps([CLOUD, {name: each for name, each in CLOUD.items() if name != missing}]).encode()
@@ -443,13 +463,26 @@ def _places(talk: Talk) -> None:
     ingest.ask("GET", "/source/moves", shows={"ingestUrl": second})
     for url in (first, second):
         comes(talk, url, b"x", {})
-    talk.sleep(48 * 3_600 - 60, exactly=True)
-    comes(talk, first, b"x", {})
+    # Each previous one has hours of its own, and makes room for another when it has ended
+    urls = [first, second]
+    for _ in range(2):
+        talk.sleep(3_600, exactly=True)
+        urls.append(ingest.ask("POST", "/source/moves/token/rotate", shows={"ingestUrl": str})["ingestUrl"])
+    ingest.ask("POST", "/source/moves/token/rotate", status=400)
+    comes(talk, urls[-1], b"x", {"webhook-id": "once"})
+    comes(talk, urls[-1], b"x", {"webhook-id": "once"})
+    stats = ingest.ask(
+        "GET", "/source/moves/stats", shows={"days": [{"duplicate": 1}], "last": {"reason": "duplicate"}}
+    )
+    talk.sleep(46 * 3_600 - 60, exactly=True)
+    for url in urls:
+        comes(talk, url, b"x", {})
     talk.sleep(120, exactly=True)
-    comes(talk, first, b"x", {}, status=404)
-    comes(talk, second, b"x", {})
-    for _ in range(3):
-        ingest.ask("POST", "/source/moves/token/rotate")
+    for url in urls:
+        comes(talk, url, b"x", {"webhook-id": "once"}, status=404 if url == first else 200)
+    days = [{"duplicate": 3, "loop": 0}, {"duplicate": 1, "day": stats["days"][0]["day"]}]
+    ingest.ask("GET", "/source/moves/stats", shows={"days": days})
+    ingest.ask("POST", "/source/moves/token/rotate", shows={"ingestUrl": lambda url: url not in urls})
     ingest.ask("POST", "/source/moves/token/rotate", status=400)
     # Its own URL is no endpoint's
     url = ingest.ask("GET", "/source/moves")["ingestUrl"]
@@ -485,6 +518,18 @@ def _settings(talk: Talk) -> None:
         "it was changed", True, shown["updatedAt"] > source["updatedAt"] and shown["createdAt"] == source["createdAt"]
     )
     talk.ask("GET", f"/app/{source['id']}/msg", shows={"data": [{"eventType": "ping"}, ..., ..., ...]})
+    # Of another kind, it keeps its URL, and not its secret
+    ingest.ask("PUT", "/source/kept", {**whole, "config": {"secret": SECRET}}, shows={"verified": True})
+    ingest.ask("PUT", "/source/kept", {**whole, "type": "hubspot"}, shows={"verified": False, "ingestUrl": url})
+    ingest.ask("PUT", "/source/kept", {**whole, "type": "stripe"}, status=422)
+    ingest.ask("GET", "/source/kept", shows={"type": "hubspot", "verified": False})
+    own = {"preset": "github", "secret": SECRET}
+    for signature, verified in ((own, True), ({"preset": "github"}, True), (None, False)):
+        config = {"signature": signature} if signature else {}
+        generic = {**whole, "type": "generic-webhook", "config": config}
+        ingest.ask("PUT", "/source/kept", generic, shows={"verified": verified, "ingestUrl": url})
+        comes(talk, url, body, signed(9, SECRET))
+        talk.is_so("only what is signed", 400 if verified else 200, _status(talk, url, body, signed(9, "no")))
     for kind in ("stripe", "shopify", "slack", "zoom", "meta", "svix"):
         fields: dict[str, Any] = {"name": "x", "uid": f"no-{kind}", "type": kind, "config": {}}
         ingest.ask("POST", "/source", fields, status=422)

@@ -109,6 +109,7 @@ class Surroundings:
         records: The delivery records of its project.
         consumes: Hands messages of a queue to the hub that is not its own: to a destination, and whether they are
             events of a bus. The ids of those that have to come again.
+        lets_in: Has a role of another account let everybody in, or nobody; how often it was asked for keys until now.
     """
 
     http: Callable[[str, str, object, Mapping[str, str]], Answered]
@@ -127,6 +128,7 @@ class Surroundings:
     recorded: Callable[[str, Mapping[str, object]], None] = lambda *_: None
     records: Callable[[], Sequence[Mapping[str, Any]]] = lambda: ()
     consumes: Callable[[str, Sequence[Mapping[str, Any]], bool], Collection[str]] = lambda *_: ()
+    lets_in: Callable[[str, bool], int] = lambda *_: 0
 
 
 Shape = Callable[[str, str, int, object], str]
@@ -168,6 +170,7 @@ class Talk:
         self.loses = around.loses
         self.records = around.records
         self.consumes = around.consumes
+        self.lets_in = around.lets_in
         self.put_off_s = around.put_off_s
         self.turn = around.turn
         self.project = around.project

@@ -35,8 +35,43 @@ INSIDE = {
     "six-to-four": "2002:a01:203::1",
     "teredo": "2001:0:a01:203::1",
     "multicast-6": "ff02::1",
+    "first-of-10": "10.0.0.0",
+    "last-of-10": "10.255.255.255",
+    "first-of-172": "172.16.0.0",
+    "last-of-192": "192.168.255.255",
+    "last-shared": "100.127.255.255",
+    "last-multicast": "239.255.255.255",
+    "reserved": "240.0.0.1",
+    "protocols": "192.0.0.8",
+    "documentation": "192.0.2.1",
+    "benchmarks": "198.19.255.255",
+    "relay": "192.88.99.1",
+    "first-unique-local": "fc00::1",
+    "last-link-local": "febf::1",
+    "site-local": "fec0::1",
+    "documentation-6": "2001:db8::1",
+    "local-nat64": "64:ff9b:1::a01:203",
+    "not-given-out": "4000::1",
 }
-"""Addresses that are not public, in every form that a name may have."""
+"""Addresses that are not public, in every form that a name may have, at both ends of their ranges."""
+
+OUTSIDE = {
+    "before-10": "9.255.255.254",
+    "after-10": "11.0.0.1",
+    "before-172": "172.15.255.254",
+    "after-172": "172.32.0.1",
+    "before-192": "192.167.255.254",
+    "after-192": "192.169.0.1",
+    "before-shared": "100.63.255.254",
+    "after-shared": "100.128.0.1",
+    "after-loopback": "128.0.0.1",
+    "before-link-local": "169.253.255.254",
+    "after-link-local": "169.255.0.1",
+    "before-multicast": "223.255.255.254",
+    "after-benchmarks": "198.20.0.1",
+    "after-documentation-6": "2001:db9::1",
+}
+"""Public addresses beside those."""
 
 PUBLIC_6 = "2600:1f18::5"
 
@@ -52,7 +87,7 @@ SPELLED = (
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_inside, _registered, _rebound, _opened, _unreachable, _several)
+    talk.through(_inside, _beside, _registered, _rebound, _opened, _unreachable, _several)
 
 
 def _inside(talk: Talk) -> None:
@@ -76,6 +111,21 @@ def _inside(talk: Talk) -> None:
     for name, server in servers.items():
         talk.came(f"nobody came to {name}", 0, len(server.connected))
     talk.came("nobody came to the public address of such a name", 0, len(outside.connected))
+
+
+def _beside(talk: Talk) -> None:
+    """What is public is called, however near it is to what is not, by its name and by itself."""
+    tries, servers = Tries(talk, "beside"), dict[str, Server]()
+    for name, address in OUTSIDE.items():
+        servers[name] = place(talk, f"{name}.beside.example", [said()], address=address)
+        by_itself = f"[{address}]" if ":" in address else address
+        for way, host in (("name", f"{name}.beside.example"), ("itself", by_itself)):
+            tries.send(f"{name}-{way}", f"http://{host}/in")
+    talk.sleep(30 + talk.put_off_s)
+    for name, server in servers.items():
+        for way in ("name", "itself"):
+            tries.ended(f"{name}-{way}", status=200)
+        talk.came(f"who came to {name}", 2, len(server.heard))
 
 
 def _made_before(talk: Talk, tries: Tries, name: str, addresses: Sequence[str]) -> None:
