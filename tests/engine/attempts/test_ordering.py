@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from tests.engine.world import World, subscribers
@@ -15,9 +16,14 @@ from tests.fakes import Crash, Fault, FaultPlan, Reply
 
 from pushhub.base.errors import HubError
 from pushhub.base.ports import PushRequest
+from pushhub.engine.attempts.in_order import cancelled, is_over
 from pushhub.engine.model.backoff import RetrySchedule
-from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
+from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.work import WorkOrder
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import StoredMessages
 
 A, B = "https://a.example/in", "https://b.example/in"
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
@@ -151,3 +157,31 @@ def test_what_was_cleared_holds_back_nothing_that_is_posted_from_then_on() -> No
     assert [each.body for each in world.sender.requests_to(A)] == [b"1", b"3", b"4"]
     world.run(seconds=2 * HOUR_S)
     assert [each.body for each in world.sender.requests_to(A)] == [b"1", b"3", b"4"]
+
+
+def test_behind_messages_deleted_one_after_the_other_one_looks_once_for_who_goes_before_them() -> None:
+    # Given a message that failed, and many behind it that are deleted from the oldest on
+    world = World()
+    queue = world.make_queue("q", subscribers(A), retry=RetrySchedule(waits_s=(HOUR_S,), spread=(1, 1)))
+    world.sender.script(A, 500, 200)
+    first, *others = world.post("q", *(b"%d" % each for each in range(50)), order_key="k")
+    world.run(seconds=5)
+    for each in others:
+        message = world.messages.message(MessageKey(queue.project, queue.uid, each))
+        assert message is not None
+        waiting = world.messages.delivery(message.delivery_key("s0")) or opening(message, "s0")
+        world.messages.save(cancelled(world.messages, waiting, message, world.clock.now()))
+    # Then whoever comes behind the last of them reads that, and the first
+    reads: list[DeliveryKey] = []
+
+    class Counted:
+        def delivery(self, key: DeliveryKey) -> Delivery | None:
+            reads.append(key)
+            return world.messages.delivery(key)
+
+    last = DeliveryKey(queue.project, queue.uid, others[-1], "s0")
+    assert not is_over(cast("StoredMessages", Counted()), last)
+    assert [each.message_id for each in reads] == [others[-1], first]
+    # And goes on once that has ended
+    world.run(seconds=2 * HOUR_S)
+    assert is_over(world.messages, last)

@@ -705,14 +705,17 @@ def test_what_is_deleted_or_acknowledged_lets_the_next_of_its_key_go_at_once(hub
     assert [each.body for each in world.sender.requests] == [b"1", b"2", b"3"]
 
 
-def test_who_is_deleted_while_it_waits_lets_nobody_overtake_those_before_it(hub: Hub, world: World) -> None:
+@pytest.mark.parametrize("oldest_first", [True, False])
+def test_who_is_deleted_while_it_waits_lets_nobody_overtake_those_before_it(
+    hub: Hub, world: World, oldest_first: bool
+) -> None:
     # Given a message that fails and is tried again in a minute, and three that wait behind it
     world.sender.script(A, 500, 200)
     hub.make_push("q", A, retries=3, retries_delay=60)
     _, second, third, _ = ordered(hub, "1", "2", "3", "4")
     world.run(seconds=5)
     # When the next two are deleted
-    for each in (third, second):
+    for each in (second, third) if oldest_first else (third, second):
         assert hub.call("DELETE", f"/queues/q/messages/{each}").status == 200
     world.run(seconds=5)
     # Then the last one waits for the first, as does what is posted now

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
+from pushhub.engine.model.delivery import DeliveryState, close
 from pushhub.engine.model.work import WorkOrder
 
 if TYPE_CHECKING:
@@ -13,28 +15,51 @@ if TYPE_CHECKING:
     from pushhub.engine.attempts.ports import Successors
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.keys import DeliveryKey
+    from pushhub.engine.model.message import Message
     from pushhub.engine.ports import StoredMessages, WorkQueue
+
+
+MOST_CANCELLED = 1_000
+"""So many cancelled deliveries in a row are looked behind, a read each; then those before them are taken to be over."""
 
 
 def is_over(messages: StoredMessages, key: DeliveryKey, *, cleared_at: int = 0) -> bool:
     """Whether a delivery holds back none behind it any more: it has ended, or its message is gone.
 
-    One that was cancelled before its turn is over when the one before it is; that costs a read for each of several
-    in a row. What was cleared is over at once, though it is marked as such only when it would have been tried again.
+    One that was cancelled before its turn is over when the one before it is. What was cleared is over at once, though
+    it is marked as such only when it would have been tried again.
 
     Args:
         cleared_at: Until when what its queue accepted was cleared, epoch milliseconds.
     """
-    while True:
+    for _ in range(MOST_CANCELLED):
         stored = messages.delivery(key)
         if stored is None:
             message = messages.message(key.message)
             return message is None or message.accepted_at <= cleared_at
         if stored.accepted_at <= cleared_at:
             return True
-        if not stored.settled or stored.behind is None:
+        if not stored.settled or stored.awaits is None:
             return stored.settled
-        key = key._replace(message_id=stored.behind)
+        key = key._replace(message_id=stored.awaits)
+    return True
+
+
+def cancelled(messages: StoredMessages, delivery: Delivery, message: Message, now: int, reason: str = "") -> Delivery:
+    """The delivery whose message its owner deletes. If its turn had not come, those behind it still wait for the one
+    before it.
+
+    Args:
+        delivery: As stored; not settled.
+        message: Its message.
+    """
+    ended = close(delivery, DeliveryState.CANCELLED, now, reason)
+    before = message.ordering.previous.get(delivery.subscriber_id) if message.ordering else None
+    if before is None or delivery.begun:
+        return ended
+    goes_before = messages.delivery(delivery.key._replace(message_id=before))
+    awaits = goes_before.awaits if goes_before is not None and goes_before.settled else before
+    return ended if awaits is None else replace(ended, behind=before, awaits=awaits)
 
 
 class InOrder(Component):

@@ -204,7 +204,9 @@ class Delivery:
         added: Whether it was added after its message was accepted; set from its first version on.
         order_key: For ordered delivery: see :class:`pushhub.engine.model.message.Ordering`.
         sequence: Position of its message in that order.
-        behind: The message before it in that order, if it was cancelled before its turn: those behind it wait for that.
+        behind: The message before it in that order, if it was cancelled before its turn.
+        awaits: The message whose end those behind it wait for then: that one; of several that were cancelled from the
+            oldest on, the one before them all.
         reason: Why it ended, where the state alone does not say: ``status_410``, ``subscriber_disabled`` and the like.
         scheduled: Whether it waits in the schedule rather than in a queue.
         version: Incremented by each change; 0 means never stored. Guards every write.
@@ -237,6 +239,7 @@ class Delivery:
     order_key: str | None = None
     sequence: int | None = None
     behind: str | None = None
+    awaits: str | None = None
     reason: str = ""
     scheduled: bool = False
     version: int = 0
@@ -702,19 +705,6 @@ def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") 
         scheduled=False,
         version=delivery.version + 1,
     )
-
-
-def cancel(delivery: Delivery, message: Message, now: int, reason: str = "") -> Delivery:
-    """The delivery whose message its owner deletes. If its turn had not come, those behind it still wait for the one
-    before it.
-
-    Args:
-        delivery: As stored; not settled.
-        message: Its message.
-    """
-    before = message.ordering.previous.get(delivery.subscriber_id) if message.ordering else None
-    cancelled = close(delivery, DeliveryState.CANCELLED, now, reason)
-    return replace(cancelled, behind=None if delivery.begun else before)
 
 
 def without_target(

@@ -122,6 +122,8 @@ def encode_delivery(delivery: Delivery, shards: int = FEW_SHARDS) -> Item:
         item["order_key"] = text(delivery.order_key)
     if delivery.behind is not None:
         item["behind"] = text(delivery.behind)
+    if delivery.awaits is not None:
+        item["awaits"] = text(delivery.awaits)
     if delivery.added:
         item["added"] = {"BOOL": True}
     if delivery.reason:
@@ -167,6 +169,7 @@ def decode_delivery(image: Item) -> Delivery:
         order_key=image["order_key"]["S"] if "order_key" in image else None,
         sequence=numbers(image, "sequence"),
         behind=image["behind"]["S"] if "behind" in image else None,
+        awaits=image["awaits"]["S"] if "awaits" in image else None,
         asked_at=numbers(image, "asked_at"),
         reason=image["reason"]["S"] if "reason" in image else "",
         scheduled="scheduled" in image,

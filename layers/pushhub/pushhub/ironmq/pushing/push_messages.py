@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 from pushhub.base import json_text
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound, Unanswerable
+from pushhub.engine.attempts.in_order import cancelled
 from pushhub.engine.attempts.ports import Unsettled
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
-from pushhub.engine.model.delivery import Delivery, DeliveryState, cancel, opening
+from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.ports import BodyStore, StoredMessages
 from pushhub.ironmq.wire.messages import render_message
@@ -190,15 +191,15 @@ class PushMessages(Component):
             MessageNotFound: No such message, or it was already deleted.
         """
 
-        def cancelled() -> tuple[Message, list[Delivery]]:
+        def cancels() -> tuple[Message, list[Delivery]]:
             pushed = self._stored(queue, message_id)
-            ended = [cancel(each, pushed.message, self.clock.now()) for each in pushed.waiting]
+            ended = [cancelled(self.messages, each, pushed.message, self.clock.now()) for each in pushed.waiting]
             for delivery in ended:
                 self.messages.save(delivery)
             return pushed.message, ended
 
         # An attempt may be recorded at the same time.
-        message, ended = until_saved(cancelled, doing="deleting a message under contention")
+        message, ended = until_saved(cancels, doing="deleting a message under contention")
         if queue.search_fields:
             with suppress(MessageNotFound):
                 self.fields.remove(queue, message, self.body(message))

@@ -11,9 +11,10 @@ from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound, NotFound
 from pushhub.base.ids import first_message_id, id_before
 from pushhub.base.steps import MOST_STEPS, Steps
+from pushhub.engine.attempts.in_order import cancelled
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
-from pushhub.engine.model.delivery import cancel, close, opening
+from pushhub.engine.model.delivery import close, opening
 from pushhub.engine.model.work import WorkOrder
 from pushhub.webhooks.applications.applications import found_application
 from pushhub.webhooks.model.ids import engine_id
@@ -215,7 +216,7 @@ class WebhooksMessages(Component):
             if delivery.settled:
                 ended = close(delivery, delivery.state, now, "expunged")
             else:
-                ended = cancel(delivery, message, now, "expunged")
+                ended = cancelled(self.messages, delivery, message, now, "expunged")
             self.messages.save(ended)
 
         until_saved(once, doing="cancelling a delivery")
