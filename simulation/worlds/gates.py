@@ -30,6 +30,7 @@ from simulation.promises.talks import (
     certificates,
     coded,
     doors,
+    endpoint_health,
     inherited,
     listings,
     signing,
@@ -299,6 +300,7 @@ class GatesWorld(PushWorld):
         inherited.webhooks(talk)
         certificate_warnings.webhooks(talk)
         token_outages.webhooks(talk)
+        endpoint_health.webhooks(talk)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

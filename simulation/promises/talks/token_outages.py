@@ -76,6 +76,7 @@ def _for_long(talk: Talk) -> None:
     counted = {"retries_remaining": lambda left: PATIENT - 8 <= left <= PATIENT - 2, "status_code": 0}
     talk.is_so("tries from five minutes on", {"state": "retrying", **counted}, state)
     state = statuses(queues, paths["brief"], first["brief"])["outages-brief"]
+    _is_down(talk, queues, paths["patient"], asked[0].at)
     talk.is_so("given up", {"state": "exhausted", "retries_remaining": 0}, state)
     talk.is_so(
         "and reported", [first["brief"]], [each["source_msg_id"] for each in reported(queues, "outages-brief-failed")]
@@ -95,6 +96,7 @@ def _for_long(talk: Talk) -> None:
         talk.came(f"asked soon again: {name}", [_about(talk, wait) for wait in WAITS_S[:2]], _gaps(again)[:2])
         state = statuses(queues, paths[name], second[name])[f"outages-{name}"]
         talk.is_so(f"no try counts: {name}", {"state": "retrying", "retries_remaining": retries}, state)
+    _is_down(talk, queues, paths["patient"], asked[before].at)
     server["says"] = _gives("second")
     talk.sleep(WAITS_S[4] + 20 + 3 * talk.gathered_s + talk.put_off_s)
     for name, heard in came.items():
@@ -105,6 +107,17 @@ def _for_long(talk: Talk) -> None:
         )
         queues.ask("DELETE", paths[name])
         queues.status("DELETE", f"{paths[name]}-failed")
+
+
+def _is_down(talk: Talk, queues: Talk, path: str, since: int) -> None:
+    """A subscriber is shown to wait for its token server: since when, until when, and what that answered."""
+    [shown] = queues.ask("GET", f"{path}/health")["subscribers"]
+    about = {"state": "token_server_down", "reason": lambda each: "503" in each, "since": str}
+    talk.is_so("how it is doing", about, shown["health"])
+    talk.is_so("since when", lambda each: abs(each) <= 5, (talk.moment(shown["health"]["since"]) - since) / SECOND)
+    until = shown["health"]["until"]
+    left_s = 0 if until is None else (talk.moment(until) - talk.now()) / SECOND
+    talk.is_so("until it is asked", lambda each: 0 <= each <= WAITS_S[-1] + 1, left_s)
 
 
 def _dated(talk: Talk) -> None:
