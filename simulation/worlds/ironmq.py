@@ -39,11 +39,14 @@ from simulation.promises.talks import (
     ironmq_lists,
     ironmq_settings,
     lives,
+    project_alerts,
     queue_acknowledgements,
     queue_answers,
     queue_ends,
+    queue_found,
     queue_looks,
     queue_replays,
+    queue_waiting,
     trace_paths,
     traces,
 )
@@ -417,6 +420,9 @@ class IronMqWorld(PushWorld):
         queue_ends.through(talk)
         queue_replays.through(talk)
         queue_looks.through(talk)
+        queue_found.through(talk)
+        queue_waiting.through(talk)
+        project_alerts.through(talk)
         lives.push(talk)
         command_line.queues(talk)
         command_line.recorded(talk)

@@ -6,6 +6,7 @@ Sources: docs/ironmq.md, and Iron.io's documents of queues, push queues, dead le
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ def pull(talk: Talk) -> None:
 
 def push(talk: Talk) -> None:
     """Settings of push queues and their subscribers."""
-    talk.through(_push_queue, _subscribers, _secret_headers)
+    talk.through(_push_queue, _subscribers, _secret_headers, _secrets_of_several)
 
 
 def _alert(kind: str, direction: str, trigger: int, **more: Any) -> dict[str, Any]:
@@ -311,6 +312,51 @@ def _secret_headers(talk: Talk) -> None:
     talk.sleep(2)
     last = posted(4).headers
     talk.came("headers of its own", ("new", None), (last["x-key"], last.get("x-more")))
+    talk.ask("DELETE", path)
+
+
+def _secrets_of_several(talk: Talk) -> None:
+    """Several subscribers at one host, whose secrets are shown alike, and two of which are called alike: each keeps its
+    own when they are sent back as they are shown, in whatever order, all of them or one alone.
+    """
+    came = talk.listen("kept-alike.example", lambda _: (200, b""))
+    path = "/queues/kept-alike"
+    places = (("one", "/in"), ("two", "/in"), ("two", "/other"))
+    several = [
+        {"name": name, "url": f"https://u{n}:p{n}@kept-alike.example{place}", "headers": {"X-Key": f"hush-{n}"}}
+        for n, (name, place) in enumerate(places)
+    ]
+    opens = {
+        (name, place): (f"Basic {base64.b64encode(f'u{n}:p{n}'.encode()).decode()}", f"hush-{n}")
+        for n, (name, place) in enumerate(places)
+    }
+    talk.ask("PUT", path, {"queue": {"push": {"subscribers": several}}})
+    shown = talk.ask("GET", path)["queue"]["push"]["subscribers"]
+    talk.is_so("nothing of them", False, "hush" in json.dumps(shown) or "p1@" in json.dumps(shown))
+    changes: Sequence[tuple[str, list[dict[str, Any]]]] = (
+        ("PUT", shown[::-1]),
+        ("POST", [{**shown[1], "timeout": 20}]),
+        ("POST", [shown[2], shown[0]]),
+    )
+    for number, (method, sent) in enumerate(changes):
+        talk.ask(method, f"{path}/subscribers", {"subscribers": sent}, shows={"msg": "Updated"})
+        talk.sleep(2)
+        before = len(came)
+        talk.ask("POST", f"{path}/messages", {"messages": [{"body": f"{number}"}]}, status=201)
+        talk.sleep(10 + talk.put_off_s)
+        got = {
+            (each.headers["iron-subscriber-name"], each.path): (
+                each.headers.get("authorization"),
+                each.headers.get("x-key"),
+            )
+            for each in came[before:]
+        }
+        talk.came(f"each with its own, {number}", (opens, len(places)), (got, len(came) - before))
+    # One alone is removed by how it is shown
+    talk.ask("DELETE", f"{path}/subscribers", {"subscribers": [{"name": "two", "url": shown[2]["url"]}]})
+    left = talk.ask("GET", path)["queue"]["push"]["subscribers"]
+    talk.is_so("those that are left", ["one", "two"], sorted(each["name"] for each in left))
+    talk.is_so("at the one place", {"/in"}, {each["url"].rpartition("example")[2] for each in left})
     talk.ask("DELETE", path)
 
 

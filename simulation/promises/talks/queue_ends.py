@@ -142,6 +142,7 @@ def _deleted(talk: Talk) -> None:
     talk.ask("GET", ill, shows={"queue": {"size": 1, "total_messages": 2}})
     by_id = {"subscriber": "deleted-ill", "message_ids": [lost]}
     # Lists name it until its time is over, and it is left out
+    talk.ask("GET", f"{given}/deliveries?state=exhausted", shows={"deliveries": [{"message_id": lost}]})
     talk.ask("POST", f"{given}/replay", by_id, shows={"replayed": 0})
     talk.ask("POST", f"{given}/replay", {"subscriber": "deleted-ill"}, shows={"replayed": 0})
     talk.sleep(40 + LATE_S + talk.put_off_s)
