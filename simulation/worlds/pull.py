@@ -25,6 +25,7 @@ from simulation.promises.talks import (
     ironmq_settings,
     lives,
     queue_consumers,
+    queue_held,
     queued_events,
     whose,
 )
@@ -256,6 +257,7 @@ class PullWorld(World):
         ironmq_lists.pull(one)
         ironmq_effects.pull(one)
         queue_consumers.through(one)
+        queue_held.through(one)
         lives.pull(one)
         queued_events.queues(one)
         consumed.queues(one)

@@ -89,7 +89,7 @@ def _scopes(talk: Talk) -> None:
     # Half of four attempts, which say nothing
     talk.sleep(6 * MINUTE)
     fires = {name: ["firing"] for name in watched}
-    others = {key: [] for key in (*(f"{name}-more" for name in watched), "well", "rate")}
+    others: dict[str, list[str]] = {key: [] for key in (*(f"{name}-more" for name in watched), "well", "rate")}
     talk.came("which fire", {**fires, **others}, alerts.states())
     shown = {each["name"]: each for each in talk.ask("GET", "/alerts")["alerts"]}
     for name, (of, count) in watched.items():

@@ -117,7 +117,7 @@ def _with_states(talk: Talk) -> None:
     talk.is_so("what it is", shows, rows[pushed])
     accepted = talk.moment(rows[pushed]["accepted_at"]) - began
     talk.is_so("when it came", lambda each: -25 <= each <= 25, accepted / 1_000_000)
-    asked = (
+    asked: tuple[tuple[str, str, list[str]], ...] = (
         ("found-pushed", "delivered", [pushed]),
         ("found-pushed", "reserved", [pushed]),
         ("found-pushed", "exhausted", []),
