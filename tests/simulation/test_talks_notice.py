@@ -184,7 +184,7 @@ def test_there_are_parts() -> None:
         token_outages: 4,
         endpoint_health: 3,
         certificates: 4,
-        token_subscribers: 2,
+        token_subscribers: 3,
         token_owners: 2,
         inherited: 9,
         replays: 4,

@@ -9,16 +9,18 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qs
 
 from simulation.promises.talks.services import done, mapped, pushed
-from simulation.promises.talks.talk import Came, Talk
+from simulation.promises.talks.talk import Came, Said, Talk
 
 MINUTE = 60
+METHOD = "client_secret_post"
 
 
 def webhooks(talk: Talk) -> None:
     """All of it."""
-    talk.through(_of_queues, _of_stores)
+    talk.through(_of_queues, _of_several, _of_stores)
 
 
 def _gives(token: str) -> tuple[int, bytes]:
@@ -83,6 +85,74 @@ def _of_queues(talk: Talk) -> None:
         other = {"name": "other", "url": url, "oauth": grant}
         queues.ask("POST", path, {"subscribers": [other]}, status=400)
     queues.ask("DELETE", "/queues/tokens")
+
+
+def _of_several(talk: Talk) -> None:
+    """Each subscriber of a queue has its own client, also under another name; a secret that is left out or masked stays
+    for the same token URL, method and client alone. While the token server refuses one of them, that one's health says
+    so, with the reason, and the other one gets everything.
+    """
+    queues = talk.at(f"/3/projects/{talk.project}").with_headers(authorization=f"OAuth {talk.token}")
+    refused: set[str] = set()
+
+    def give(came: Came) -> Said:
+        client = parse_qs(came.body.decode())["client_id"][0]
+        refusal = 400, b'{"error": "invalid_client"}', {"retry-after": "400"}
+        return refusal if client in refused else _gives(f"of-{client}")
+
+    asked = talk.listen("tokens-several.example", give)
+    names = ("one", "two")
+    came = {name: talk.listen(f"tokens-several-{name}.example", lambda _: (200, b"")) for name in names}
+    grants = {
+        name: {"token_url": "https://tokens-several.example/t", "client_id": f"c-{name}", "auth_method": METHOD}
+        for name in names
+    }
+
+    def given(name: str, **more: Any) -> dict[str, Any]:
+        return {"name": name, "url": f"https://tokens-several-{name}.example/", **more}
+
+    path = "/queues/several/subscribers"
+    several = [given(name, oauth={**grants[name], "client_secret": f"hush-{name}"}) for name in names]
+    queues.ask("PUT", "/queues/several", {"queue": {"push": {"subscribers": several, "retries": 1}}})
+    for secret in ({}, {"client_secret": "********"}):
+        queues.ask("POST", path, {"subscribers": [given("one", oauth={**grants["one"], **secret})]})
+        for other in (
+            {"client_id": "c-other"},
+            {"token_url": "https://tokens-several.example/other"},
+            {"auth_method": "client_secret_basic"},
+        ):
+            wrong = given("one", oauth={**grants["one"], **other, **secret})
+            queues.ask("POST", path, {"subscribers": [wrong]}, status=400)
+    queues.ask("PUT", path, {"subscribers": [{**given("two"), "name": "renamed"}, given("one")]})
+    talk.sleep(2)
+
+    def posted(body: str) -> str:
+        message = {"messages": [{"body": body}]}
+        message_id: str = queues.ask("POST", "/queues/several/messages", message, status=201)["ids"][0]
+        talk.sleep(10 + talk.gathered_s + talk.put_off_s)
+        return message_id
+
+    posted("1")
+    talk.came("each its own", {name: [f"Bearer of-c-{name}"] for name in names}, {n: _shown(came[n]) for n in names})
+    secrets = {parse_qs(each.body.decode())["client_secret"][0] for each in asked}
+    talk.came("asked for with their secrets", {"hush-one", "hush-two"}, secrets)
+    refused.add("c-new")
+    new = {**grants["two"], "client_id": "c-new", "client_secret": "hush-new"}
+    queues.ask("POST", path, {"subscribers": [{**given("two"), "name": "renamed", "oauth": new}]})
+    talk.sleep(2)
+    last = posted("2")
+    talk.came("who gets it", {"one": 2, "two": 1}, {name: len(each) for name, each in came.items()})
+    shown = {
+        each["name"]: each for each in queues.ask("GET", f"/queues/several/messages/{last}/subscribers")["subscribers"]
+    }
+    talk.is_so("its status", {"status_code": 0, "msg": "oauth: invalid_client"}, shown["renamed"])
+    talk.is_so("the other one's", {"status_code": 200, "state": "delivered", "tries": 1}, shown["one"])
+    rows = {each["name"]: each["health"] for each in queues.ask("GET", "/queues/several/health")["subscribers"]}
+    down = {"state": "token_server_down", "since": str, "until": str, "reason": lambda each: "invalid_client" in each}
+    talk.is_so(
+        "how it is doing", {"renamed": {**down, "waiting": 1}, "one": {"state": "delivering", "waiting": 0}}, rows
+    )
+    queues.ask("DELETE", "/queues/several")
 
 
 def _of_stores(talk: Talk) -> None:
