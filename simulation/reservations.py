@@ -137,8 +137,9 @@ class ReservationRecords:
                 self._pushed.add(key)
             else:
                 found[key][each["kind"]][each["record_id"]] = each
-                if each["kind"] == "accepted":
-                    self._elsewhere[each["project"], each["message_id"]].add(each["queue"])
+            if each["kind"] == "accepted":
+                # A dead letter may be in a queue that pushes
+                self._elsewhere[each["project"], each["message_id"]].add(each["queue"])
         self._looks: dict[Place, list[Reserve]] = defaultdict(list)
         self._unseen: Counter[Exchange] = Counter()
         answered: dict[Key, list[_Answer]] = defaultdict(list)

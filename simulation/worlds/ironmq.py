@@ -46,6 +46,7 @@ from simulation.promises.talks import (
     queue_found,
     queue_looks,
     queue_replays,
+    queue_subscribers,
     queue_waiting,
     trace_paths,
     traces,
@@ -421,6 +422,7 @@ class IronMqWorld(PushWorld):
         queue_replays.through(talk)
         queue_looks.through(talk)
         queue_found.through(talk)
+        queue_subscribers.through(talk)
         queue_waiting.through(talk)
         project_alerts.through(talk)
         lives.push(talk)

@@ -15,7 +15,7 @@ from simulation.promises.talks.certificates import identity
 from simulation.promises.talks.push_queues import ILL, MINUTE, OK, created, listening, posted, subscriber
 from simulation.promises.talks.talk import Came, Said, Talk
 
-A_DAY_S, HOUR = 86_400, 3_600
+A_DAY_S = 86_400
 LONG_S = 7_200
 """So long nothing is tried again that has failed."""
 
@@ -71,6 +71,8 @@ def _scopes(talk: Talk) -> None:
     listening(talk, {"scope-ill": ILL, "scope-well": OK})
     first = created(talk, "scope-first", "scope-ill", "scope-well", retries=0)
     second = created(talk, "scope-second", "scope-ill", retries=0)
+    # Until all that was before is counted
+    talk.sleep(4 * MINUTE)
     alerts = _Alerts(talk, "scope")
     ill, well = ({"queue": "scope-first", "subscriber": f"scope-{name}"} for name in ("ill", "well"))
     watched: Mapping[str, tuple[dict[str, str], int]] = {
@@ -180,12 +182,12 @@ def _failed(talk: Talk) -> None:
 
 
 def _receiver(talk: Talk) -> None:
-    """A receiver that is down for an hour gets what it missed, the same; one whose alert was removed gets nothing
+    """A receiver that is down for ten minutes gets what it missed, the same; one whose alert was removed gets nothing
     more.
     """
     if talk.gathered_s or talk.put_off_s:
         return
-    until = talk.now() + HOUR * SECOND
+    until = talk.now() + 10 * MINUTE * SECOND
     names = ("receiver-down", "receiver-gone")
     came = {name: talk.listen(f"{name}.example", lambda each: ILL if each.at < until else OK) for name in names}
     paths = []
@@ -196,10 +198,10 @@ def _receiver(talk: Talk) -> None:
     talk.sleep(30)
     before = len(came["receiver-gone"])
     talk.ask("DELETE", paths[1])
-    talk.sleep(HOUR, exactly=True)
+    talk.sleep(10 * MINUTE, exactly=True)
     tries = len(came["receiver-down"])
-    talk.came("some in that hour", lambda each: 2 <= each <= 20, tries)
-    talk.sleep(5 * HOUR, exactly=True)
+    talk.came("some in that time", lambda each: 2 <= each <= 20, tries)
+    talk.sleep(40 * MINUTE)
     talk.came("then once", tries + 1, len(came["receiver-down"]))
     talk.came("always the same", 1, len({each.body for each in came["receiver-down"]}))
     talk.came("no more to the other", before, len(came["receiver-gone"]))

@@ -152,9 +152,7 @@ def _counted(talk: Talk) -> None:
         return {name: sum(each[name] for each in hours) for name in fields}
 
     def at(name: str) -> Any:
-        return talk.ask(
-            "GET", f"/activity/subscriber?queue=counted&subscriber={name}&hours=3", shows={"complete": True}
-        )
+        return talk.ask("GET", f"/activity/subscriber?queue=counted&subscriber={name}&hours=3")
 
     # Until all that was before is counted
     talk.sleep(4 * MINUTE)

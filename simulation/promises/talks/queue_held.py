@@ -19,7 +19,7 @@ NOBODYS = 32 * "0"
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_cleared, _made_again, _outlived, _together, _dead_and_pushed, _dead_by_turns)
+    talk.through(_cleared, _made_again, _outlived, _together, _dead_and_pushed, _dead_by_turns, _sizes)
 
 
 def _reserved(talk: Talk, path: str, shows: object, **more: Any) -> list[dict[str, Any]]:
@@ -54,8 +54,8 @@ def _cleared(talk: Talk) -> None:
     posted(talk, path, "later", delay=8)
     got = _reserved(talk, path, [{"body": "a"}, {"body": "b"}], n=2)
     talk.ask("DELETE", f"{path}/messages", {}, shows={"msg": "Cleared"})
-    for each in _held(got):
-        _lost(talk, path, each, 404)
+    for held in _held(got):
+        _lost(talk, path, held, 404)
     [new] = posted(talk, path, "new")
     _reserved(talk, path, [{"id": new, "reserved_count": 1}], n=9, timeout=60)
     talk.sleep(10, exactly=True)
@@ -188,8 +188,41 @@ def _dead_by_turns(talk: Talk) -> None:
     _reserved(talk, path, rest, n=len(rest))
     talk.ask("GET", f"{letters}/messages?n=9", shows={"messages": [{"id": each} for each in ids[:2]]})
     talk.sleep(6, exactly=True)
-    for each, size in ((path, 4), (letters, 2)):
-        talk.ask("GET", each, shows={"queue": {"size": size}})
+    for queue, size in ((path, 4), (letters, 2)):
+        talk.ask("GET", queue, shows={"queue": {"size": size}})
+        talk.ask("DELETE", queue)
+
+
+def _sizes(talk: Talk) -> None:
+    """Who watches a size is told each time it is crossed anew, whatever has made it fall: a clear, expiry, deletions,
+    or reservations that delete; and of a queue that is made again as of a new one.
+    """
+    path, heard = "/queues/held-sized", "/queues/held-told"
+    alert = {"type": "fixed", "direction": "asc", "trigger": 2, "queue": "held-told"}
+    talk.ask("PUT", path, {"queue": {"alerts": [alert], "message_expiration": 60}})
+
+    def rises(count: int) -> list[str]:
+        ids = posted(talk, path, "a", "b", "c")
+        talk.sleep(6, exactly=True)
+        talk.ask("GET", heard, shows={"queue": {"size": count, "total_messages": count}})
+        return ids
+
+    rises(1)
+    talk.ask("DELETE", f"{path}/messages", {}, shows={"msg": "Cleared"})
+    talk.sleep(6, exactly=True)
+    rises(2)
+    talk.sleep(60, exactly=True)
+    ids = rises(3)
+    talk.ask("DELETE", f"{path}/messages", {"ids": ids}, shows={"msg": "Deleted"})
+    talk.sleep(6, exactly=True)
+    rises(4)
+    _reserved(talk, path, 3 * [{"reserved_count": 1}], n=9, delete=True)
+    talk.sleep(6, exactly=True)
+    rises(5)
+    talk.ask("DELETE", path)
+    talk.ask("PUT", path, {"queue": {"alerts": [alert]}})
+    rises(6)
+    for each in (path, heard):
         talk.ask("DELETE", each)
 
 
