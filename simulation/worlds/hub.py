@@ -25,9 +25,12 @@ from simulation.promises.talks import (
     bounds,
     command_line,
     edges,
+    store_choices,
+    store_decisions,
     store_effects,
     store_lives,
     store_meanwhile,
+    store_notices,
     store_settings,
     store_values,
     whose,
@@ -245,6 +248,9 @@ class HubWorld(PushWorld):
         store_settings.through(one)
         store_effects.through(one)
         store_values.through(one)
+        store_choices.through(one)
+        store_decisions.through(one)
+        store_notices.through(one)
         store_meanwhile.through(one)
         store_lives.stores(one)
         command_line.stores(one)

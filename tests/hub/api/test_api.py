@@ -659,6 +659,23 @@ def test_a_secret_parameter_is_never_shown_again_and_survives_being_sent_back(se
     assert (status, list(refused["errors"])) == (422, ["value"])
 
 
+def test_secret_parameters_are_not_shown_in_what_a_service_answered(store: Store) -> None:
+    made_mapping(store)
+    store.call("POST", "/parameters", {"name": "acme.login", "value": "s3cret", "data_type": "password"})
+    returned = [
+        {"name": "acme.api_key", "value": "s3cret"},
+        {"name": "acme.login", "value": "s3cret"},
+        {"name": "acme.since", "value": 7},
+        {"name": "acme.other_key", "value": None},
+    ]
+    store.endpoints[URL] = lambda _: {"parameters": returned}
+    incoming = store.push_message()
+    store.run(seconds=5)
+    _, parent = store.call("GET", f"/messages/{incoming}")
+    _, message = store.call("GET", f"/messages/{parent['children'][0]['id']}")
+    assert [each["value"] for each in message["result"]["parameters"]] == [MASK, MASK, 7, None]
+
+
 def tokens(store: Store) -> set[str]:
     """The tokens that services are sent."""
     return {token_of(each, PROJECT, credentials()) for each in store.ports.settings.mappings(PROJECT)}

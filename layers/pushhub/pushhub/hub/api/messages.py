@@ -8,12 +8,15 @@ from pushhub.hub.api.answers import icon_of
 from pushhub.hub.api.call import STORE, HubCall
 from pushhub.hub.api.posting import MESSAGES
 from pushhub.hub.wire.fields import InvalidObject
-from pushhub.hub.wire.views import message_view
+from pushhub.hub.wire.views import is_hidden, message_view
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pushhub.hub.api.use_cases import HubUseCases
+    from pushhub.hub.model.log import RecordedAnswer
 
 MESSAGE = MESSAGES + "/{id}"
 
@@ -29,12 +32,20 @@ def _show(hub: HubUseCases, call: HubCall) -> Response:
         mapping=mapping,
         icon_url=icon_of(mapping, hub.settings.integrations(call.store)),
         recorded=details.recorded,
+        secrets=_secrets(hub, call.store, details.recorded),
         request=details.open,
         children=details.children,
         notifications=details.notifications,
         store_name=project.name if project else "",
     )
     return Response(status=200, body=view)
+
+
+def _secrets(hub: HubUseCases, store: str, recorded: RecordedAnswer | None) -> Collection[str]:
+    """Names of the parameters whose values are never shown; looked up where an answer has any."""
+    if recorded is None or b'"parameters"' not in recorded.answer.body:
+        return ()
+    return {each.name for each in hub.settings.parameters(store) if is_hidden(each)}
 
 
 def _handle(hub: HubUseCases, call: HubCall) -> Response:

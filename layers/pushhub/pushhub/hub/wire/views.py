@@ -4,7 +4,7 @@ and what its admin client reads).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.credentials import MASK, named_like_a_secret
@@ -76,6 +76,7 @@ def message_view(
     mapping: ServiceMapping | None,
     icon_url: str | None,
     recorded: RecordedAnswer | None,
+    secrets: Collection[str] = (),
     request: OpenRequest | None,
     children: Sequence[LoggedMessage],
     notifications: Sequence[Notice],
@@ -85,8 +86,9 @@ def message_view(
 
     Args:
         content: Its content; None when it is no longer kept.
+        secrets: Names of parameters whose values are never shown, besides those that are named like a secret.
     """
-    answered = _answered(recorded) if recorded else None
+    answered = _answered(recorded, secrets) if recorded else None
     fields = answered if isinstance(answered, dict) else {}
     return {
         **row_view(entry, mapping, icon_url, request),
@@ -128,14 +130,28 @@ def _reason(entry: LoggedMessage, recorded: RecordedAnswer) -> str | None:
     return f"{entry.why_not}. The attempt ended at {iso_time(answer.finished_at)} with {answer.status_code}{done}"
 
 
-def _answered(recorded: RecordedAnswer) -> Any:
-    """The answer's JSON, or its text."""
+def _answered(recorded: RecordedAnswer, secrets: Collection[str] = ()) -> Any:
+    """The answer's JSON without what is never shown of its parameters, or its text."""
     body = recorded.answer.body
     try:
         answered = read(body, last_wins=True, exact=True)
     except NotJson:
         answered = None
-    return answered if isinstance(answered, dict) else body[:SHOWN_ANSWER].decode(errors="replace")
+    if not isinstance(answered, dict):
+        return body[:SHOWN_ANSWER].decode(errors="replace")
+    returned = answered.get("parameters")
+    if isinstance(returned, list):
+        answered["parameters"] = [_returned(each, secrets) for each in returned]
+    return answered
+
+
+def _returned(parameter: Any, secrets: Collection[str]) -> Any:
+    """A parameter as a service has returned it, its value hidden as in the list of parameters."""
+    if not isinstance(parameter, dict) or parameter.get("value") in (None, ""):
+        return parameter
+    name = str(parameter.get("name"))
+    secret = name in secrets or named_like_a_secret(name.rpartition(".")[2])
+    return parameter | {"value": MASK} if secret else parameter
 
 
 def _answer_view(recorded: RecordedAnswer) -> dict[str, Any]:
@@ -178,13 +194,13 @@ def parameter_view(parameter: Parameter) -> dict[str, Any]:
     return {
         "id": parameter.parameter_id,
         "name": parameter.name,
-        "value": MASK if _hidden(parameter) else parameter.value,
+        "value": MASK if is_hidden(parameter) else parameter.value,
         "data_type": parameter.data_type.value,
         "store_id": parameter.project,
     }
 
 
-def _hidden(parameter: Parameter) -> bool:
+def is_hidden(parameter: Parameter) -> bool:
     """Whether a value is never shown: passwords, and what is named like one, as endpoints often declare no type."""
     own_name = parameter.name.rpartition(".")[2]
     secret = parameter.data_type is DataType.PASSWORD or named_like_a_secret(own_name)
