@@ -5,8 +5,10 @@ Source: docs/records.md, field by field and kind by kind.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
+from simulation.promises.judgement import SECOND
 from simulation.promises.talks.records import Record, attempt, near, recorded_of
 from simulation.promises.talks.services import done, mapped, pushed
 from simulation.promises.talks.talk import Came, Talk
@@ -16,7 +18,7 @@ MINUTE = 60
 
 def stores(talk: Talk) -> None:
     """Of the hub protocol."""
-    talk.through(_polled, _held)
+    talk.through(_polled, _held, _kept)
 
 
 def _of_stores(each: Record) -> bool:
@@ -93,6 +95,38 @@ def _held(talk: Talk) -> None:
     talk.is_so("records", rows, records)
     talk.is_so("due", [False, True, False], ["due_at" in each for each in records[1:4]])
     talk.ask("DELETE", mapping)
+
+
+def _kept(talk: Talk) -> None:
+    """Messages are kept for ten years; what is large is where stores keep it, which nothing ends: the one object is
+    that of the message and of its copies.
+    """
+    came = {name: talk.listen(f"lives-{name}.example", done) for name in ("kept-a", "kept-b")}
+    mappings = [mapped(talk, name, ["lives:kept"]) for name in (f"lives-{each}" for each in came)]
+    talk.sleep(MINUTE + 1)
+    began = talk.now()
+    sizes = {"small": 10, "large": 20_000}
+    for name, size in sizes.items():
+        text = hashlib.shake_256(name.encode()).hexdigest(size)
+        pushed(talk, "lives:kept", {"text": text})
+    talk.sleep(30 + talk.put_off_s)
+
+    def wanted(each: Record) -> bool:
+        return bool(each["kind"] == "accepted" and talk.moment(each["accepted_at"]) >= began)
+
+    found = recorded_of(talk, wanted, 6)
+    talk.is_so("a message and two copies of each", 6, len(found))
+    for each in found:
+        ends = talk.moment(each["expires_at"]) - talk.moment(each["accepted_at"])
+        talk.is_so("ten years", True, 10 * 365 <= ends / SECOND / 86_400 <= 10 * 367)
+    places = [each["body_ref"] for each in found if each["body_size"] > sizes["large"]]
+    talk.is_so("of the large one", 3, len(places))
+    talk.is_so("the same object", 1, len({*places}))
+    talk.is_so("where stores keep it", True, all(each.startswith("hub/") for each in places))
+    talk.is_so("the small one is in the table", 3, sum("body_ref" not in each for each in found))
+    talk.came("sent to both", [2, 2], [len(each) for each in came.values()])
+    for each in mappings:
+        talk.ask("DELETE", each)
 
 
 __all__ = ["stores"]

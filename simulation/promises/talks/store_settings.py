@@ -11,16 +11,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from simulation.promises.talks.services import done
+from simulation.promises.talks.services import done, mapped, pushed
 from simulation.promises.talks.talk import Came, Talk
 
 HIDDEN = "********"
 MINUTE = 60
+HOUR = 3_600
 
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_mapping, _parameters, _scheduler, _integration)
+    talk.through(_mapping, _parameters, _scheduler, _skipped, _integration, _signed_up)
 
 
 def _kept(talk: Talk, kind: str, fields: Mapping[str, Any], others: Mapping[str, Any], **secret: str) -> str:
@@ -194,6 +195,36 @@ def _scheduler(talk: Talk) -> None:
     _deleted(talk, path)
 
 
+def _skipped(talk: Talk) -> None:
+    """Schedulers skip their ticks while the project is suspended, all of them, and go on when it is resumed."""
+    came = talk.listen("skipped.example", done)
+    mapping = mapped(talk, "skipped", ["skipped:tick"])
+    # While anything is due later, each minute is looked at
+    talk.listen("skipped-waits.example", lambda each: done(each, delay=2 * HOUR))
+    waits = mapped(talk, "skipped-waits", ["skipped:wait"])
+    talk.sleep(61)
+    pushed(talk, "skipped:wait", {})
+    scheduler = {"key": "skipped:tick", "count": 3, "interval": "minutes"}
+    path = f"/schedulers/{talk.ask('POST', '/schedulers', {'scheduler': scheduler}, status=201)['id']}"
+    late = talk.gathered_s + talk.put_off_s
+    talk.sleep(7.5 * MINUTE + late, exactly=True)
+    before = len(came)
+    talk.came("ticks", True, 1 <= before <= 3)
+    talk.typed("projects", "suspend", talk.project, shows=[{"suspended": str}])
+    talk.sleep(5, exactly=True)
+    before = len(came)
+    talk.sleep(15 * MINUTE, exactly=True)
+    talk.came("none meanwhile", before, len(came))
+    talk.ask("PUT", path, {"scheduler": {"count": 4}}, status=403)
+    shown = talk.ask("GET", path, shows=scheduler)
+    talk.is_so("the next is to come", True, _epoch_s(shown["next_at"]) > talk.epoch_s() - 2 * MINUTE)
+    talk.typed("projects", "resume", talk.project, shows=[{"suspended": None}])
+    talk.sleep(6.5 * MINUTE + late, exactly=True)
+    # What was skipped is not made up for
+    talk.came("it goes on", True, before + 1 <= len(came) <= before + 3)
+    _deleted(talk, path, mapping, waits)
+
+
 def _epoch_s(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
@@ -309,6 +340,77 @@ def _integration(talk: Talk) -> None:
     )
     talk.is_so("a reason", True, bool(silent["error_messages"]))
     _deleted(talk, f"/integrations/{silent['id']}")
+
+
+def _signed_up(talk: Talk) -> None:
+    """A sign-up enables just the services that it names, with the schedule that they recommend. When the endpoint
+    moves, its mappings move with it, and nothing else of them changes; while it cannot be read, nothing does.
+    """
+
+    def service(name: str, **more: Any) -> dict[str, Any]:
+        needs = {"requires": {"parameters": [{"name": f"{name}_key"}]}}
+        schedule = {"count": 3, "interval": "weeks"}
+        return {
+            "name": name,
+            "path": f"/{name}",
+            "recommends": {"messages": [f"signed:{name}"], "schedule": schedule},
+            **needs,
+            **more,
+        }
+
+    described = json.dumps(
+        {"name": "signed", "services": [service("one"), service("two"), service("free", requires={})]}
+    )
+    came = {
+        host: talk.listen(f"signed-{host}.example", lambda each: done(each) if each.body else (200, described.encode()))
+        for host in ("here", "there")
+    }
+    talk.listen("signed-ill.example", lambda _: (503, b"no"))
+    fields = {"name": "signed", "url": "https://signed-here.example/a", "token": "old", "category": "custom"}
+    path = f"/integrations/{talk.ask('POST', '/integrations', {'integration': fields}, status=201)['id']}"
+
+    def shown() -> dict[str, tuple[str, bool]]:
+        rows = talk.ask("GET", "/mappings.json")
+        return {each["name"]: (each["url"], each["enabled"]) for each in rows if each["name"].startswith("signed.")}
+
+    def at(base: str, **enabled: bool) -> dict[str, tuple[str, bool]]:
+        return {f"signed.{name}": (f"{base}/{name}", on) for name, on in enabled.items()}
+
+    talk.is_so("at first", at(fields["url"], one=False, two=False, free=True), shown())
+    sign_up = {"parameters": {"one_key": "hush", "two_key": "hush too"}, "enabled": ["one"]}
+    talk.ask("POST", f"{path}/signup", sign_up)
+    talk.is_so("one of them", at(fields["url"], one=True, two=False, free=False), shown())
+    keys = sorted(each["key"] for each in talk.ask("GET", "/schedulers.json"))
+    talk.is_so("its schedule", ["signed:free", "signed:one"], keys)
+    # What is sent back hidden stays
+    talk.ask("POST", f"{path}/signup", {"parameters": {"one_key": HIDDEN}, "enabled": ["one"]})
+    own = {"mapping": {"messages": ["signed:one", "signed:own"], "options": {"retry_base": 77}}}
+    [one] = [each["id"] for each in talk.ask("GET", "/mappings.json") if each["name"] == "signed.one"]
+    kept = talk.ask("PUT", f"/mappings/{one}", own, shows=own["mapping"])
+    ill = {"url": "https://signed-ill.example", "token": "ill"}
+    talk.ask("PUT", path, {"integration": ill}, shows=lambda each: bool(each["error_messages"]))
+    names = {each: name for each, (_, name) in shown().items()}
+    talk.is_so("enabled as before", {"signed.one": True, "signed.two": False, "signed.free": False}, names)
+    moved = {"url": "https://signed-there.example/b", "token": "new"}
+    talk.ask("PUT", path, {"integration": moved}, shows={"url": moved["url"], "state": "ready", "error_messages": None})
+    talk.is_so("moved", at(moved["url"], one=True, two=False, free=False), shown())
+    talk.ask("GET", f"/mappings/{one}", shows={**kept, "url": f"{moved['url']}/one"})
+    talk.sleep(61)
+    talk.ask("POST", "/messages", {"message": "signed:own", "payload": {}}, status=201)
+    talk.sleep(20 + talk.put_off_s)
+    sent = {
+        host: [
+            (each.path, each.headers["x-augury-token"], json.loads(each.body)["payload"]) for each in heard if each.body
+        ]
+        for host, heard in came.items()
+    }
+    parameters = {"parameters": [{"name": "signed.one_key", "value": "hush"}]}
+    talk.came("where it is now", {"here": [], "there": [("/b/one", "new", parameters)]}, sent)
+    _deleted(talk, path)
+    talk.is_so("gone with it", {}, shown())
+    talk.ask("GET", "/schedulers.json", shows=lambda rows: not [each for each in rows if "signed:" in each["key"]])
+    for each in talk.ask("GET", "/parameters.json"):
+        talk.ask("DELETE", f"/parameters/{each['id']}")
 
 
 __all__ = ["through"]
