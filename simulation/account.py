@@ -66,7 +66,7 @@ from simulation.sqs import NO_LINEAGE, Chances, Lineage, Queue, Sqs
 from simulation.storage import S3, Kms, Sockets
 from simulation.strikes import Chosen
 from simulation.sts import Sts
-from simulation.template import Stack
+from simulation.template import Stack, stack
 from simulation.weather import Kind, Weather
 
 SAID_WITH = {405: "allow", 503: "retry-after"}
@@ -198,6 +198,7 @@ class Account:
             changed=self._changed,
         )
         self.s3 = S3()
+        self.kms = Kms()
         self.consumers = Consumers(lambda: self.scheduler.now)
         self.sockets = Sockets(self.now_ms, self.consumers)
         self.sts = Sts(self.now_ms)
@@ -209,7 +210,7 @@ class Account:
                 lineage,
             ),
             "s3": self.s3,
-            "kms": Kms(),
+            "kms": self.kms,
             "apigatewaymanagementapi": self.sockets,
             "lambda": Lambda(self),
             "athena": Athena(self.s3, self.now_ms),
@@ -243,6 +244,23 @@ class Account:
         """Lambda would not run a function again in the same chain of requests."""
         self.chains_ended.append((function, text))
         self.note(f"{function} is not run: recursive loop: {' '.join(ids_in(text))}")
+
+    def seal_with(self, key: str) -> None:
+        """Deploy the stack anew, with another ``KmsKeyArn``; all else is as it was."""
+        self.stack = stack(**{**self.stack.parameters, "KmsKeyArn": key})
+        self.s3.encrypts_with = key
+        for name, role in roles(**self.stack.parameters).items():
+            self.roles[name].policies = role.policies
+        for settings in self.stack.functions:
+            function = self.functions[settings.name]
+            function.settings = settings
+            function.renew()
+
+    def disable_key(self, key: str, disabled: bool) -> None:
+        """Disable or enable a KMS key; environments that remember what it opened are gone."""
+        (self.kms.disabled.add if disabled else self.kms.disabled.discard)(key)
+        for function in self.functions.values():
+            function.renew()
 
     def troubled(self, function: str, begins: int, ends: int, *, alive: bool = False) -> bool:
         """Whether anything went wrong in a function between two moments (microseconds); with ``alive`` only what its

@@ -126,7 +126,7 @@ class _Outputs(dict[str, str]):
     """The outputs of the stack: what they name is called as in the template."""
 
     def __missing__(self, name: str) -> str:
-        return KEY if name == KEY_OUTPUT else name.removesuffix("Name")
+        return name.removesuffix("Name")
 
 
 class _Functions:
@@ -191,7 +191,8 @@ class CommandLine:
                 return datetime.fromtimestamp(account.now_ms() / 1000, tz or UTC)
 
         def deployed(hub: HubOptions) -> Deployment:
-            return Deployment("", _Outputs(), _Session(account), {}, dry=hub.dry_run)
+            outputs = _Outputs({KEY_OUTPUT: account.stack.parameters.get("KmsKeyArn") or KEY})
+            return Deployment("", outputs, _Session(account), {}, dry=hub.dry_run)
 
         patches: list[Any] = [
             patch.dict(os.environ, self._environ),

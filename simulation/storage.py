@@ -24,10 +24,13 @@ class S3:
 
     Attributes:
         objects: By bucket and key.
+        encrypts_with: ARN of the KMS key that objects are encrypted with from now on; empty for S3's own.
     """
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], bytes] = {}
+        self.encrypts_with = ""
+        self._encrypted_with: dict[tuple[str, str], str] = {}
         self._former: dict[tuple[str, str], list[tuple[str, bytes]]] = {}
         self._versions = 0
 
@@ -42,7 +45,29 @@ class S3:
             self._versions += 1
             self._former.setdefault((Bucket, Key), []).append((f"v{self._versions}", stored))
         self.objects[Bucket, Key] = Body
+        self._encrypted_with[Bucket, Key] = self.encrypts_with
         return {"ETag": _etag(Body)}
+
+    def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
+        """HeadObject."""
+        stored = self.objects.get((Bucket, Key))
+        if stored is None:
+            raise service_error("404", "HeadObject")
+        return {"ETag": _etag(stored), **_with_key(self._encrypted_with.get((Bucket, Key), ""), "SSEKMSKeyId")}
+
+    def copy_object(self, *, Bucket: str, Key: str, CopySource: Mapping[str, str], **more: Any) -> dict[str, Any]:  # noqa: N803
+        """CopyObject onto itself, which encrypts it anew."""
+        assert CopySource == {"Bucket": Bucket, "Key": Key}
+        stored = self.objects.get((Bucket, Key))
+        if stored is None or {_etag(stored)} != {more["IfMatch"], more["CopySourceIfMatch"]}:
+            raise service_error("PreconditionFailed", "CopyObject")
+        self._encrypted_with[Bucket, Key] = more.get("SSEKMSKeyId", "")
+        return {}
+
+    def get_bucket_encryption(self, *, Bucket: str) -> dict[str, Any]:  # noqa: ARG002, N803
+        """GetBucketEncryption: the same for all."""
+        by_default = {"SSEAlgorithm": "AES256", **_with_key(self.encrypts_with, "KMSMasterKeyID")}
+        return {"ServerSideEncryptionConfiguration": {"Rules": [{"ApplyServerSideEncryptionByDefault": by_default}]}}
 
     def get_object(self, *, Bucket: str, Key: str, **more: Any) -> dict[str, Any]:  # noqa: N803
         """GetObject, whole or a range of bytes."""
@@ -102,14 +127,25 @@ def _etag(body: bytes) -> str:
     return hashlib.md5(body, usedforsecurity=False).hexdigest()
 
 
+def _with_key(key: str, name: str) -> dict[str, str]:
+    return {name: key} if key else {}
+
+
 class Kms:
-    """One key. What it encrypts can only be decrypted with the context that it was encrypted with."""
+    """Keys. What one encrypts can only be decrypted with the context that it was encrypted with.
+
+    Attributes:
+        disabled: Keys that encrypt and decrypt nothing.
+    """
 
     def __init__(self) -> None:
         self._data_keys = 0
+        self.disabled: set[str] = set()
 
     def generate_data_key(self, *, KeyId: str, NumberOfBytes: int, **more: Any) -> dict[str, Any]:  # noqa: N803
         """GenerateDataKey."""
+        if KeyId in self.disabled:
+            raise service_error("DisabledException", "GenerateDataKey")
         self._data_keys += 1
         plain = hashlib.shake_256(f"data key {self._data_keys}".encode()).digest(NumberOfBytes)
         blob = repr((plain, sorted(more.get("EncryptionContext", {}).items()), KeyId)).encode()
@@ -120,6 +156,8 @@ class Kms:
         plaintext, context, key_id = ast.literal_eval(bytes(CiphertextBlob).decode())
         if context != sorted(more.get("EncryptionContext", {}).items()):
             raise service_error("InvalidCiphertextException", "Decrypt")
+        if key_id in self.disabled:
+            raise service_error("DisabledException", "Decrypt")
         return {"Plaintext": plaintext, "KeyId": key_id}
 
 

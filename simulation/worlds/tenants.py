@@ -139,6 +139,9 @@ class TenantsWorld(World):
         command_line.signing_secret(
             self._client("/notification2", lambda _, token: {"authorization": f"Bearer {token}"})
         )
+        command_line.keys_changed(
+            self._client("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
+        )
         one, two = (self._talking_webhooks() for _ in range(2))
         rights.webhooks(one, two)
         round_trips.webhooks(one)

@@ -235,6 +235,8 @@ class World(ABC):
             self._recorded(project),
             consuming(account),
             account.sts.lets_in,
+            account.seal_with,
+            account.disable_key,
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
 

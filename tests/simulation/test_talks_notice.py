@@ -67,7 +67,7 @@ from simulation.promises.talks import (
     wire_names,
     written,
 )
-from simulation.promises.talks.command_line import archive_commands, recovery_commands, sender_commands
+from simulation.promises.talks.command_line import archive_commands, key_commands, recovery_commands, sender_commands
 from simulation.promises.talks.pages import by_pages, chosen
 from simulation.promises.talks.talk import OTHER_ANSWER, Surroundings, Talk
 from tests.simulation.talked import IRONMQ, STORES, TOPICS, WEBHOOKS, one_higher, talked
@@ -134,6 +134,7 @@ SPOKEN: dict[ModuleType, tuple[str, Shown]] = {
     rates: WEBHOOKS,
     archive_commands: IRONMQ,
     recovery_commands: IRONMQ,
+    key_commands: IRONMQ,
     sender_commands: WEBHOOKS,
 }
 
@@ -219,6 +220,7 @@ def test_there_are_parts() -> None:
         rates: 4,
         archive_commands: 3,
         recovery_commands: 1,
+        key_commands: 1,
         sender_commands: 4,
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from simulation.promises.judgement import SECOND
 from simulation.promises.talks.records import Record, attempt, near, recorded_of
-from simulation.promises.talks.services import done, mapped, pushed
+from simulation.promises.talks.services import copies, done, mapped, pushed
 from simulation.promises.talks.talk import Came, Talk
 
 MINUTE = 60
@@ -108,8 +108,10 @@ def _kept(talk: Talk) -> None:
     sizes = {"small": 10, "large": 20_000}
     for name, size in sizes.items():
         text = hashlib.shake_256(name.encode()).hexdigest(size)
-        pushed(talk, "lives:kept", {"text": text})
+        posted = pushed(talk, "lives:kept", {"text": text})
     talk.sleep(30 + talk.put_off_s)
+    for each in copies(talk, posted):
+        talk.is_so("a copy", {"attempts": 0, "payload": {"text": text}, "last_answer": {"status": 200}}, each)
 
     def wanted(each: Record) -> bool:
         return bool(each["kind"] == "accepted" and talk.moment(each["accepted_at"]) >= began)

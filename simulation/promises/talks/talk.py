@@ -110,6 +110,8 @@ class Surroundings:
         consumes: Hands messages of a queue to the hub that is not its own: to a destination, and whether they are
             events of a bus. The ids of those that have to come again.
         lets_in: Has a role of another account let everybody in, or nobody; how often it was asked for keys until now.
+        seals_with: Deploys the hub with another key that seals: its ARN.
+        disables: Has a key open nothing any more, or again: its ARN, and whether it is disabled.
     """
 
     http: Callable[[str, str, object, Mapping[str, str]], Answered]
@@ -129,6 +131,8 @@ class Surroundings:
     records: Callable[[], Sequence[Mapping[str, Any]]] = lambda: ()
     consumes: Callable[[str, Sequence[Mapping[str, Any]], bool], Collection[str]] = lambda *_: ()
     lets_in: Callable[[str, bool], int] = lambda *_: 0
+    seals_with: Callable[[str], None] = lambda _: None
+    disables: Callable[[str, bool], None] = lambda *_: None
 
 
 Shape = Callable[[str, str, int, object], str]
@@ -171,6 +175,8 @@ class Talk:
         self.records = around.records
         self.consumes = around.consumes
         self.lets_in = around.lets_in
+        self.seals_with = around.seals_with
+        self.disables = around.disables
         self.put_off_s = around.put_off_s
         self.turn = around.turn
         self.project = around.project

@@ -4,6 +4,7 @@ Sources: docs/cli.md, and the pages of what the commands are about.
 """
 
 from simulation.promises.talks.command_line.archive_commands import archives, recorded
+from simulation.promises.talks.command_line.key_commands import keys_changed
 from simulation.promises.talks.command_line.moving_commands import imported, moved
 from simulation.promises.talks.command_line.operator_commands import operators, signing_secret
 from simulation.promises.talks.command_line.queue_commands import queues
@@ -16,6 +17,7 @@ from simulation.promises.talks.command_line.webhook_commands import webhooks
 __all__ = [
     "archives",
     "imported",
+    "keys_changed",
     "moved",
     "operators",
     "queues",
