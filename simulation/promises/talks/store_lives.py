@@ -110,8 +110,8 @@ def _kept(talk: Talk) -> None:
         text = hashlib.shake_256(name.encode()).hexdigest(size)
         posted = pushed(talk, "lives:kept", {"text": text})
     talk.sleep(30 + talk.put_off_s)
-    for each in copies(talk, posted):
-        talk.is_so("a copy", {"attempts": 0, "payload": {"text": text}, "last_answer": {"status": 200}}, each)
+    for copy in copies(talk, posted):
+        talk.is_so("a copy", {"attempts": 0, "payload": {"text": text}, "last_answer": {"status": 200}}, copy)
 
     def wanted(each: Record) -> bool:
         return bool(each["kind"] == "accepted" and talk.moment(each["accepted_at"]) >= began)
@@ -127,8 +127,8 @@ def _kept(talk: Talk) -> None:
     talk.is_so("where stores keep it", True, all(each.startswith("hub/") for each in places))
     talk.is_so("the small one is in the table", 3, sum("body_ref" not in each for each in found))
     talk.came("sent to both", [2, 2], [len(each) for each in came.values()])
-    for each in mappings:
-        talk.ask("DELETE", each)
+    for path in mappings:
+        talk.ask("DELETE", path)
 
 
 __all__ = ["stores"]
