@@ -242,7 +242,7 @@ class Notifications(RuleBasedStateMachine):
         """What the records say is what happened: each delivery owed ends once, as acknowledged,
         and none that was not owed does.
         """
-        created = NotificationRecords(topics=self.world.topics, backlogs=self.world.backlogs)
+        created = NotificationRecords(topics=self.world.topics, backlogs=self.world.backlogs, clock=self.world.clock)
         changes: list[BacklogChange | CommitChange] = [*self.world.topics.changes, *self.world.backlogs.changes]
         records = [record for change in changes for record in created.of(change)]
         assert len({each.record_id for each in records}) == len(records)

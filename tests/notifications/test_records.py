@@ -131,7 +131,7 @@ def test_what_expires_is_recorded_once_whether_a_consumer_passes_it_or_the_table
     world.disconnect("a")
     world.publish(2)
     world.clock.advance(seconds=36 * 3600)
-    records = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
+    records = NotificationRecords(topics=world.topics, backlogs=world.backlogs, clock=world.clock)
     ends: list[DeliveryRecord] = []
     # When the table removes them first, or a consumer comes first and skips them
     if deleted:

@@ -177,6 +177,6 @@ class NotificationWorld:
 
 def recorded(world: NotificationWorld) -> list[DeliveryRecord]:
     """The delivery records of everything that happened, topics first."""
-    records = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
+    records = NotificationRecords(topics=world.topics, backlogs=world.backlogs, clock=world.clock)
     changes: list[BacklogChange | CommitChange] = [*world.topics.changes, *world.backlogs.changes]
     return [record for change in changes for record in records.of(change)]

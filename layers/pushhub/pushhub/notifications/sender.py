@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 SENDS_PER_PASS = 250
 """Notifications sent before they are recorded as sent; so many may be sent twice after a crash."""
 
+READ_PER_PASS = 4_000_000
+"""Bytes of notifications that are read before they are sent and recorded as sent. A partition of the table gives 12 MB
+a second: a look that reads more at once fails, and so does the next one."""
+
 COMMITS_PER_PASS = 1_000
 """Commits read before their outcome is recorded."""
 
@@ -55,6 +59,8 @@ LOST_AFTER_MS = 3 * APPEND_WITHIN_MS
 """After this long, nobody can still be writing into a reserved place, milliseconds."""
 
 _COMMITS_PER_READ = 100
+_RETURNED_PER_READ = 10
+"""Commits, of up to 300 KB, from which something is sent again."""
 _RETRY_S = 1
 
 
@@ -69,6 +75,8 @@ class _Pass:
     absorbs: bool
     """Some acknowledgements are not in the backlog yet."""
     plan: list[tuple[str, Entry, Notification]] = field(default_factory=list)
+    planned: int = 0
+    """Bytes of what is planned."""
     held: list[Entry] = field(default_factory=list)
     done: set[int] = field(default_factory=set)
     lapsed: list[tuple[int, int]] = field(default_factory=list)
@@ -197,16 +205,24 @@ class NotificationSender(Component):
             else:
                 this.more = True
         sequences = sorted({sequence_of(entry.position) for _, entry in assigned})
-        commits = self.topics.commits_at(view.topic, sequences)
-        for target, entry in assigned:
-            commit = commits.get(sequence_of(entry.position))
-            notification = commit.notification(entry.position) if commit else None
-            if commit is None or notification is None or commit.expires_at <= self.clock.now():
-                this.done.add(entry.position)
-                this.lapse(entry.position, entry.position)
-            else:
-                this.plan.append((target, entry, notification))
-        return complete
+        while sequences and this.planned < READ_PER_PASS:
+            commits = self.topics.commits_at(view.topic, sequences[:_RETURNED_PER_READ])
+            sequences = sequences[_RETURNED_PER_READ:]
+            while assigned and (not sequences or sequence_of(assigned[0][1].position) < sequences[0]):
+                self._plan_again(this, *assigned.pop(0), commits)
+        # What was not read is still returned
+        return complete and not assigned
+
+    def _plan_again(self, this: _Pass, target: str, entry: Entry, commits: Mapping[int, Commit]) -> None:
+        """Send something again, unless it is gone or has expired."""
+        commit = commits.get(sequence_of(entry.position))
+        notification = commit.notification(entry.position) if commit else None
+        if commit is None or notification is None or commit.expires_at <= self.clock.now():
+            this.done.add(entry.position)
+            this.lapse(entry.position, entry.position)
+        else:
+            this.plan.append((target, entry, notification))
+            this.planned += notification.size
 
     def _plan_new(self, this: _Pass) -> None:
         """Assign notifications from the log, from ``next`` on."""
@@ -229,10 +245,11 @@ class NotificationSender(Component):
                 if this.assigner.room == 0 or waiting >= MAX_HELD:
                     this.more = True
                     return False
-                if len(this.plan) == SENDS_PER_PASS:
+                if len(this.plan) == SENDS_PER_PASS or this.planned >= READ_PER_PASS:
                     return False
                 if target := this.assigner.assign(entry):
                     this.plan.append((target, entry, notification))
+                    this.planned += notification.size
                 else:
                     this.held.append(entry)
                     this.more = True
@@ -244,7 +261,7 @@ class NotificationSender(Component):
         first = expected = sequence_of(this.up_to)
         # After a long absence, many expired positions have to be skipped. This is done in steps, so that each run makes
         # progress and they do not all end up in one record.
-        while len(this.plan) < SENDS_PER_PASS and expected - first < COMMITS_PER_PASS:
+        while len(this.plan) < SENDS_PER_PASS and this.planned < READ_PER_PASS and expected - first < COMMITS_PER_PASS:
             limit = max(1, min(_COMMITS_PER_READ, this.assigner.room))
             commits = self.topics.commits(this.backlog.topic, expected, limit)
             if not commits:

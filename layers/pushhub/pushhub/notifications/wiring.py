@@ -376,7 +376,7 @@ class Notifications:
         from pushhub.notifications.records import NotificationRecords
         from pushhub.notifications.store.changes import notification_change
 
-        records = NotificationRecords(topics=self.ports.topics, backlogs=self.ports.backlogs)
+        records = NotificationRecords(topics=self.ports.topics, backlogs=self.ports.backlogs, clock=self._outside.clock)
 
         def read(stream_record: Mapping[str, Any]) -> Sequence[DeliveryRecord]:
             change = notification_change(stream_record)
