@@ -95,11 +95,17 @@ class WebSocketGateway:
         if socket is None or socket.half_open:
             return
         if self._account.weather.strikes(Kind.HALF_OPEN, "", self._account.scheduler.now):
+            self.vanish(connection_id)
+        else:
+            self._end(connection_id)
+
+    def vanish(self, connection_id: str) -> None:
+        """A client is gone without a word: its connection stays open, and what is sent on it is lost."""
+        socket = self._account.sockets.open.get(connection_id)
+        if socket is not None:
             self._account.note(f"{connection_id} is half open")
             self._account.consumers.ends(connection_id)
             socket.half_open = True
-            return
-        self._end(connection_id)
 
     def _end(self, connection_id: str) -> None:
         """A connection ends. Usually the function is told."""

@@ -24,6 +24,8 @@ from simulation.promises.talks import (
     command_line,
     edges,
     tenancy,
+    topic_consumers,
+    topic_rules,
     topics,
     topics_meanwhile,
     whose,
@@ -278,6 +280,8 @@ class NotificationsWorld(World):
         edges.topics(one, connect)
         bounds.topics(one, connect)
         topics_meanwhile.through(one, connect)
+        topic_consumers.through(one, connect)
+        topic_rules.through(one, connect)
         tenancy.through(
             self._client("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"}), connect
         )

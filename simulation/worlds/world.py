@@ -279,13 +279,23 @@ class World(ABC):
 
         def connect(query: Mapping[str, str]) -> Connected:
             frames: list[str] = []
+            closed: list[bool] = []
 
             def heard(_: str, frame: str) -> None:
                 if frame:
                     frames.append(frame)
+                else:
+                    closed.append(True)
 
             status, connection = gateway.connect(query, heard)
-            return Connected(status, frames, partial(gateway.send, connection), partial(gateway.cut, connection))
+            return Connected(
+                status,
+                frames,
+                partial(gateway.send, connection),
+                partial(gateway.cut, connection),
+                partial(gateway.vanish, connection),
+                lambda: bool(closed),
+            )
 
         return connect
 

@@ -195,14 +195,24 @@ def connecting(account: Account, changed: Changed) -> Connect:
 
     def connect(query: Mapping[str, str]) -> Connected:
         frames: list[str] = []
+        closed: list[bool] = []
 
         def heard(_: str, frame: str) -> None:
-            if frame:
-                head, gap, body = frame.partition("\n\n")
-                frames.append(frame if changed is as_it_is else f"{head}{gap}{_changed_text(body, changed)}")
+            if not frame:
+                closed.append(True)
+                return
+            head, gap, body = frame.partition("\n\n")
+            frames.append(frame if changed is as_it_is else f"{head}{gap}{_changed_text(body, changed)}")
 
         status, connection = gateway.connect(query, heard)
-        return Connected(status, frames, partial(gateway.send, connection), partial(gateway.cut, connection))
+        return Connected(
+            status,
+            frames,
+            partial(gateway.send, connection),
+            partial(gateway.cut, connection),
+            partial(gateway.vanish, connection),
+            lambda: bool(closed),
+        )
 
     return connect
 

@@ -23,12 +23,16 @@ class Connected:
         frames: What came on it, which grows.
         send: Sends a text frame.
         close: Ends it.
+        vanish: Is gone without a word.
+        closed: Whether the hub has ended it.
     """
 
     status: int
     frames: Sequence[str]
     send: Callable[[str], None]
     close: Callable[[], None]
+    vanish: Callable[[], None] = lambda: None
+    closed: Callable[[], bool] = lambda: False
 
 
 Connect = Callable[[Mapping[str, str]], Connected]

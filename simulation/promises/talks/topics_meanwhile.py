@@ -6,14 +6,26 @@ Sources: Cumulocity's documents of Notifications 2.0, and docs/notifications.md 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from simulation.promises.judgement import SECOND
-from simulation.promises.talks.notifications import Connect, Connected, connecting
+from simulation.promises.talks.notifications import Connect, connecting
 from simulation.promises.talks.records import recorded_of
 from simulation.promises.talks.talk import Talk
+from simulation.promises.talks.topic_clients import (
+    acknowledge,
+    data_of,
+    let_back,
+    let_in,
+    names_of,
+    new_rule,
+    new_token,
+    numbers_of,
+    publish,
+    source_of,
+    unsubscribe,
+)
 
 MINUTE = 60
 A_DAY_S = 86_400
@@ -52,103 +64,37 @@ def aged(talk: Talk, connect: Connect) -> None:
         talk.through(ages)
 
 
-def _rule(talk: Talk, topic: str, *, source: str = "", apis: Sequence[str] = ("operations",), **more: Any) -> str:
-    """A subscription of the tenant, or of one source; its path."""
-    rule: dict[str, Any] = {"context": "mo" if source else "tenant", "subscription": topic, **more}
-    rule |= {"source": {"id": source}} if source else {}
-    rule |= {"subscriptionFilter": {"apis": [*apis]}}
-    return f"/subscriptions/{talk.ask('POST', '/subscriptions', rule, status=201)['id']}"
-
-
-def _token(talk: Talk, topic: str, subscriber: str = "s", **more: Any) -> str:
-    return str(talk.ask("POST", "/token", {"subscription": topic, "subscriber": subscriber, **more})["token"])
-
-
-def _in(talk: Talk, connect: Connect, token: str, **query: str) -> Connected:
-    side = connect({"token": token, **query})
-    talk.is_so("it is let in", 200, side.status)
-    talk.sleep(2)
-    return side
-
-
-def _back(talk: Talk, connect: Connect, token: str, **query: str) -> Connected:
-    """A connection of a consumer that was gone, which nobody may have been told."""
-    for _ in range(30):
-        side = connect({"token": token, **query})
-        if side.status != 409:
-            break
-        talk.sleep(30)
-    talk.is_so("who was gone is let in again", 200, side.status)
-    talk.sleep(5)
-    return side
-
-
-def _publish(talk: Talk, *numbers: int, source: str = "1") -> None:
-    some = [{"api": "operations", "source": source, "data": {"n": each}} for each in numbers]
-    talk.ask("POST", "/notifications", some, status=201)
-    talk.sleep(5)
-
-
-def _source(frame: str) -> str:
-    return frame.split("\n")[1].rpartition("/")[2]
-
-
-def _data(side: Connected) -> list[Any]:
-    return [json.loads(each.partition("\n\n")[2]) for each in side.frames]
-
-
-def _numbers(side: Connected) -> list[int]:
-    return [each["n"] for each in _data(side)]
-
-
-def _acknowledge(talk: Talk, *sides: Connected) -> None:
-    for side in sides:
-        for each in side.frames:
-            side.send(each.partition("\n")[0])
-    talk.sleep(5)
-
-
-def _gone(talk: Talk, *tokens: str) -> None:
-    for each in tokens:
-        talk.ask("POST", f"/unsubscribe?token={each}", shows={"result": "DONE"})
-
-
-def _names(talk: Talk, topic: str) -> list[tuple[str, bool]]:
-    rows = talk.ask("GET", f"/subscribers?subscription={topic}")["subscribers"]
-    return sorted((each["subscriber"], each["nonPersistent"]) for each in rows)
-
-
 def _removed(talk: Talk, connect: Connect) -> None:
     """Removed while connected: the connection is closed, what waited is gone, and all others of that name go on."""
-    rules = [_rule(talk, each) for each in ("removedOne", "removedTwo")]
-    rules.append(_rule(talk, "removedOne", source="1", nonPersistent=True))
+    rules = [new_rule(talk, each) for each in ("removedOne", "removedTwo")]
+    rules.append(new_rule(talk, "removedOne", source="1", nonPersistent=True))
     tokens = {
-        "here": _token(talk, "removedOne"),
-        "brief": _token(talk, "removedOne", nonPersistent=True),
-        "there": _token(talk, "removedTwo"),
-        "other": _token(talk, "removedOne", "other"),
+        "here": new_token(talk, "removedOne"),
+        "brief": new_token(talk, "removedOne", nonPersistent=True),
+        "there": new_token(talk, "removedTwo"),
+        "other": new_token(talk, "removedOne", "other"),
     }
-    sides = {name: _in(talk, connect, token) for name, token in tokens.items()}
-    _publish(talk, 1)
-    _gone(talk, tokens["here"])
+    sides = {name: let_in(talk, connect, token) for name, token in tokens.items()}
+    publish(talk, 1)
+    unsubscribe(talk, tokens["here"])
     talk.sleep(3)
-    talk.is_so("who is left", [("other", False), ("s", True)], _names(talk, "removedOne"))
-    talk.is_so("of another topic", [("s", False)], _names(talk, "removedTwo"))
-    _publish(talk, 2)
+    talk.is_so("who is left", [("other", False), ("s", True)], names_of(talk, "removedOne"))
+    talk.is_so("of another topic", [("s", False)], names_of(talk, "removedTwo"))
+    publish(talk, 2)
     for name, numbers in (("here", [1]), ("brief", [1, 2]), ("there", [1, 2]), ("other", [1, 2])):
-        talk.came(f"what {name} got", numbers, _numbers(sides[name]))
+        talk.came(f"what {name} got", numbers, numbers_of(sides[name]))
     # Nobody has it any more, so that it can be made at once; and it begins with what is new
     sides["here"] = connect({"token": tokens["here"]})
     talk.is_so("made anew", 200, sides["here"].status)
     talk.sleep(3)
-    _publish(talk, 3)
-    talk.came("from then on", [3], _numbers(sides["here"]))
-    _gone(talk, tokens["brief"])
-    talk.is_so("only the brief one", [("other", False), ("s", False)], _names(talk, "removedOne"))
+    publish(talk, 3)
+    talk.came("from then on", [3], numbers_of(sides["here"]))
+    unsubscribe(talk, tokens["brief"])
+    talk.is_so("only the brief one", [("other", False), ("s", False)], names_of(talk, "removedOne"))
     for side in sides.values():
         side.close()
     talk.sleep(3)
-    _gone(talk, tokens["here"], tokens["there"], tokens["other"])
+    unsubscribe(talk, tokens["here"], tokens["there"], tokens["other"])
     for each in rules:
         talk.ask("DELETE", each, status=204)
 
@@ -157,57 +103,57 @@ def _removed_together(talk: Talk, connect: Connect) -> None:
     """Of a shared subscriber each consumer unsubscribes for itself, and the last one removes it; in the band anyone
     does.
     """
-    rule = _rule(talk, "togetherTopic")
-    tokens = [_token(talk, "togetherTopic", shared=True) for _ in range(2)]
-    sides = [_in(talk, connect, token, consumer=name) for token, name in zip(tokens, "ab", strict=True)]
-    _publish(talk, *range(4))
+    rule = new_rule(talk, "togetherTopic")
+    tokens = [new_token(talk, "togetherTopic", shared=True) for _ in range(2)]
+    sides = [let_in(talk, connect, token, consumer=name) for token, name in zip(tokens, "ab", strict=True)]
+    publish(talk, *range(4))
     talk.ask("POST", f"/unsubscribe?token={tokens[0]}", status=500)
-    talk.is_so("it is still there", [("s", False)], _names(talk, "togetherTopic"))
-    _publish(talk, 4)
-    talk.came("and goes on", [*range(5)], sorted({*_numbers(sides[0]), *_numbers(sides[1])}))
-    _gone(talk, tokens[1])
-    talk.is_so("gone", [], _names(talk, "togetherTopic"))
+    talk.is_so("it is still there", [("s", False)], names_of(talk, "togetherTopic"))
+    publish(talk, 4)
+    talk.came("and goes on", [*range(5)], sorted({*numbers_of(sides[0]), *numbers_of(sides[1])}))
+    unsubscribe(talk, tokens[1])
+    talk.is_so("gone", [], names_of(talk, "togetherTopic"))
     talk.ask("POST", f"/unsubscribe?token={tokens[0]}", status=500)
     before = [len(side.frames) for side in sides]
-    again = [_in(talk, connect, token, consumer=name) for token, name in zip(tokens, "ab", strict=True)]
-    _publish(talk, 5)
+    again = [let_in(talk, connect, token, consumer=name) for token, name in zip(tokens, "ab", strict=True)]
+    publish(talk, 5)
     talk.came("nobody of before", before, [len(side.frames) for side in sides])
-    talk.came("made anew", [5], sorted(_numbers(again[0]) + _numbers(again[1])))
+    talk.came("made anew", [5], sorted(numbers_of(again[0]) + numbers_of(again[1])))
     again[0].send("unsubscribe_subscriber")
     talk.sleep(10)
-    talk.is_so("gone in the band", [], _names(talk, "togetherTopic"))
+    talk.is_so("gone in the band", [], names_of(talk, "togetherTopic"))
     talk.ask("DELETE", rule, status=204)
 
 
 def _expired(talk: Talk, connect: Connect) -> None:
     """A token that ends opens no connection any more, and closes none."""
-    rule = _rule(talk, "endsTopic")
-    token = _token(talk, "endsTopic", expiresInMinutes=1)
-    side = _in(talk, connect, token)
-    _publish(talk, 1)
+    rule = new_rule(talk, "endsTopic")
+    token = new_token(talk, "endsTopic", expiresInMinutes=1)
+    side = let_in(talk, connect, token)
+    publish(talk, 1)
     talk.sleep(MINUTE, exactly=True)
-    _publish(talk, 2)
-    talk.came("both", [1, 2], _numbers(side))
+    publish(talk, 2)
+    talk.came("both", [1, 2], numbers_of(side))
     side.send(side.frames[0].partition("\n")[0])
     talk.sleep(3)
     side.close()
     talk.sleep(3)
     talk.is_so("no more", 401, connect({"token": token}).status)
     talk.ask("POST", f"/unsubscribe?token={token}", status=401)
-    again = _token(talk, "endsTopic")
-    side = _back(talk, connect, again)
-    talk.came("what the one with another token did not acknowledge", [2], _numbers(side))
+    again = new_token(talk, "endsTopic")
+    side = let_back(talk, connect, again)
+    talk.came("what the one with another token did not acknowledge", [2], numbers_of(side))
     side.close()
     talk.sleep(3)
-    _gone(talk, again)
+    unsubscribe(talk, again)
     talk.ask("DELETE", rule, status=204)
 
 
 def _shares(talk: Talk, connect: Connect) -> None:
     """A source belongs to one consumer while anything of it is unacknowledged; a name has the same share again."""
-    rule = _rule(talk, "shareTopic")
-    token = _token(talk, "shareTopic", shared=True)
-    sides = {name: _in(talk, connect, token, consumer=name) for name in ("a", "b")}
+    rule = new_rule(talk, "shareTopic")
+    token = new_token(talk, "shareTopic", shared=True)
+    sides = {name: let_in(talk, connect, token, consumer=name) for name in ("a", "b")}
     sources = [f"{number}" for number in range(12)]
 
     def owners() -> dict[str, set[str]]:
@@ -215,7 +161,7 @@ def _shares(talk: Talk, connect: Connect) -> None:
         found: dict[str, set[str]] = {}
         for name, side in sides.items():
             for each in side.frames:
-                found.setdefault(_source(each), set()).add(name)
+                found.setdefault(source_of(each), set()).add(name)
         return found
 
     for round_ in range(3):
@@ -229,33 +175,33 @@ def _shares(talk: Talk, connect: Connect) -> None:
     talk.came("both have some", {"a", "b"}, {name for each in first.values() for name in each})
     for name, side in sides.items():
         in_order: dict[str, list[int]] = {}
-        for frame, data in zip(side.frames, _data(side), strict=True):
-            in_order.setdefault(_source(frame), []).append(data["n"])
+        for frame, data in zip(side.frames, data_of(side), strict=True):
+            in_order.setdefault(source_of(frame), []).append(data["n"])
         talk.came(f"each source in order, at {name}", {(0, 1, 2)}, {tuple(each) for each in in_order.values()})
-    _acknowledge(talk, *sides.values())
+    acknowledge(talk, *sides.values())
     sides["a"].close()
     talk.sleep(5)
-    sides["a"] = _back(talk, connect, token, consumer="a")
+    sides["a"] = let_back(talk, connect, token, consumer="a")
     talk.came("nothing again", 0, len(sides["a"].frames))
     before = len(sides["b"].frames)
     for source in sources:
         talk.ask("POST", "/notifications", {"api": "operations", "source": source, "data": {"n": 3}}, status=201)
     talk.sleep(5)
-    own = {_source(each) for each in sides["a"].frames}
+    own = {source_of(each) for each in sides["a"].frames}
     talk.came("the same share", {source for source, each in first.items() if each == {"a"}}, own)
     talk.came("the others at the other", len(sources) - len(own), len(sides["b"].frames) - before)
     for side in sides.values():
         side.close()
     talk.sleep(5)
-    _gone(talk, token)
+    unsubscribe(talk, token)
     talk.ask("DELETE", rule, status=204)
 
 
 def _joined(talk: Talk, connect: Connect) -> None:
     """Who joins gets nothing of a source of which another has anything unacknowledged, old or new."""
-    rule = _rule(talk, "joinTopic")
-    token = _token(talk, "joinTopic", shared=True)
-    first = _in(talk, connect, token, consumer="a")
+    rule = new_rule(talk, "joinTopic")
+    token = new_token(talk, "joinTopic", shared=True)
+    first = let_in(talk, connect, token, consumer="a")
     sources = [f"{number}" for number in range(10)]
 
     def published(number: int) -> None:
@@ -265,49 +211,49 @@ def _joined(talk: Talk, connect: Connect) -> None:
         talk.sleep(5)
 
     published(0)
-    second = _in(talk, connect, token, consumer="b")
+    second = let_in(talk, connect, token, consumer="b")
     published(1)
-    talk.came("all at who was there", ([0] * 10 + [1] * 10, []), (_numbers(first), _numbers(second)))
+    talk.came("all at who was there", ([0] * 10 + [1] * 10, []), (numbers_of(first), numbers_of(second)))
     kept = {*sources[:5]}
     for each in first.frames:
-        if _source(each) not in kept:
+        if source_of(each) not in kept:
             first.send(each.partition("\n")[0])
     talk.sleep(5)
     published(2)
-    moved = {_source(each) for each in second.frames}
+    moved = {source_of(each) for each in second.frames}
     talk.came("only what is acknowledged moves", True, moved.isdisjoint(kept))
-    talk.came("each once", [2] * 10, [each for each in _numbers(first) + _numbers(second) if each == 2])
+    talk.came("each once", [2] * 10, [each for each in numbers_of(first) + numbers_of(second) if each == 2])
     for side in (first, second):
         side.close()
     talk.sleep(5)
-    _gone(talk, token)
+    unsubscribe(talk, token)
     talk.ask("DELETE", rule, status=204)
 
 
 def _once(talk: Talk, connect: Connect) -> None:
     """However many subscriptions lead to a topic, it gets a notification once; as long as one of them is left."""
-    rules = [_rule(talk, "onceTopic"), _rule(talk, "onceTopic", source="1")]
-    token = _token(talk, "onceTopic")
-    side = _in(talk, connect, token)
-    _publish(talk, 1)
-    _publish(talk, 2, source="2")
+    rules = [new_rule(talk, "onceTopic"), new_rule(talk, "onceTopic", source="1")]
+    token = new_token(talk, "onceTopic")
+    side = let_in(talk, connect, token)
+    publish(talk, 1)
+    publish(talk, 2, source="2")
     talk.ask("DELETE", rules[0], status=204)
-    _publish(talk, 3)
-    _publish(talk, 4, source="2")
+    publish(talk, 3)
+    publish(talk, 4, source="2")
     for each in rules[1:]:
         talk.ask("DELETE", each, status=204)
-    _publish(talk, 5)
-    talk.came("each once", [1, 2, 3], _numbers(side))
+    publish(talk, 5)
+    talk.came("each once", [1, 2, 3], numbers_of(side))
     side.close()
     talk.sleep(3)
-    _gone(talk, token)
+    unsubscribe(talk, token)
 
 
 def _as_a_whole(talk: Talk, connect: Connect) -> None:
     """A request of which one notification is wrong, or too large, is refused as a whole."""
-    rule = _rule(talk, "wholeTopic")
-    token = _token(talk, "wholeTopic")
-    side = _in(talk, connect, token)
+    rule = new_rule(talk, "wholeTopic")
+    token = new_token(talk, "wholeTopic")
+    side = let_in(talk, connect, token)
     good = {"api": "operations", "source": "1", "data": {"n": 1}}
     for bad, status in (
         ({"api": "other"}, 422),
@@ -319,46 +265,46 @@ def _as_a_whole(talk: Talk, connect: Connect) -> None:
             talk.ask("POST", "/notifications", some, status=status)
     talk.sleep(10)
     talk.came("nothing of them", [], [*side.frames])
-    _publish(talk, 2)
-    talk.came("and what is right", [2], _numbers(side))
+    publish(talk, 2)
+    talk.came("and what is right", [2], numbers_of(side))
     side.close()
     talk.sleep(3)
-    _gone(talk, token)
+    unsubscribe(talk, token)
     talk.ask("DELETE", rule, status=204)
 
 
 def _copied(talk: Talk, connect: Connect) -> None:
     """The standard fields and the named ones are copied; where none are named, everything is."""
-    rules = [_rule(talk, "copiedTopic", fragmentsToCopy=["kept", "also"]), _rule(talk, "allTopic")]
-    tokens = [_token(talk, each) for each in ("copiedTopic", "allTopic")]
-    sides = [_in(talk, connect, each) for each in tokens]
+    rules = [new_rule(talk, "copiedTopic", fragmentsToCopy=["kept", "also"]), new_rule(talk, "allTopic")]
+    tokens = [new_token(talk, each) for each in ("copiedTopic", "allTopic")]
+    sides = [let_in(talk, connect, each) for each in tokens]
     standard = {name: {"id": "1"} if name == "source" else f"the {name}" for name in COPIED}
     whole = {**standard, "left": {"kept": 1}, "kept": {"a": [1, None]}, "Also": 1, "kept2": 2}
     body = {"api": "operations", "source": "1", "data": whole}
     talk.ask("POST", "/notifications", body, status=201)
     talk.sleep(5)
-    talk.came("some", [{**standard, "kept": whole["kept"]}], _data(sides[0]))
-    talk.came("no others", {*COPIED, "kept"}, {name for each in _data(sides[0]) for name in each})
-    talk.came("all", [whole], _data(sides[1]))
+    talk.came("some", [{**standard, "kept": whole["kept"]}], data_of(sides[0]))
+    talk.came("no others", {*COPIED, "kept"}, {name for each in data_of(sides[0]) for name in each})
+    talk.came("all", [whole], data_of(sides[1]))
     for side in sides:
         side.close()
     talk.sleep(3)
-    _gone(talk, *tokens)
+    unsubscribe(talk, *tokens)
     for each in rules:
         talk.ask("DELETE", each, status=204)
 
 
 def _waiting(talk: Talk, connect: Connect) -> None:
     """What waits, in bytes, and since when; of each subscriber for itself, connected or not."""
-    rule = _rule(talk, "waitingTopic")
-    tokens = {name: _token(talk, "waitingTopic", name) for name in ("away", "reads")}
-    sides = {name: _in(talk, connect, token) for name, token in tokens.items()}
+    rule = new_rule(talk, "waitingTopic")
+    tokens = {name: new_token(talk, "waitingTopic", name) for name in ("away", "reads")}
+    sides = {name: let_in(talk, connect, token) for name, token in tokens.items()}
     sides["away"].close()
     talk.sleep(5)
     times = []
     for number in range(2):
         times.append(talk.now())
-        _publish(talk, number)
+        publish(talk, number)
         talk.sleep(20)
 
     def rows() -> Mapping[str, Mapping[str, Any]]:
@@ -381,37 +327,37 @@ def _waiting(talk: Talk, connect: Connect) -> None:
         talk.is_so("less", shown | ({"oldest": since(times[1])} if left else {}), now["reads"])
         talk.is_so("the other's stays", {"bytes": size, "oldest": since(times[0])}, now["away"])
     talk.is_so("nothing is the oldest", None, now["reads"].get("oldest"))
-    sides["away"] = _back(talk, connect, tokens["away"])
-    talk.came("what waited", [0, 1], _numbers(sides["away"]))
+    sides["away"] = let_back(talk, connect, tokens["away"])
+    talk.came("what waited", [0, 1], numbers_of(sides["away"]))
     for side in sides.values():
         side.close()
     talk.sleep(3)
-    _gone(talk, *tokens.values())
+    unsubscribe(talk, *tokens.values())
     talk.ask("DELETE", rule, status=204)
 
 
 def _made_first(talk: Talk, connect: Connect) -> None:
     """A subscriber may come before its subscription; beside an exclusive one, no shared consumer is let in."""
-    exclusive = _token(talk, "earlierTopic")
-    shared = _token(talk, "earlierTopic", shared=True)
-    side = _in(talk, connect, exclusive)
+    exclusive = new_token(talk, "earlierTopic")
+    shared = new_token(talk, "earlierTopic", shared=True)
+    side = let_in(talk, connect, exclusive)
     talk.is_so("no shared one beside it", 409, connect({"token": shared, "consumer": "a"}).status)
-    _publish(talk, 1)
-    rule = _rule(talk, "earlierTopic")
-    _publish(talk, 2)
-    talk.came("since there was a subscription", [2], _numbers(side))
+    publish(talk, 1)
+    rule = new_rule(talk, "earlierTopic")
+    publish(talk, 2)
+    talk.came("since there was a subscription", [2], numbers_of(side))
     side.close()
     talk.sleep(3)
-    _gone(talk, exclusive)
-    talk.is_so("nobody is left", [], _names(talk, "earlierTopic"))
+    unsubscribe(talk, exclusive)
+    talk.is_so("nobody is left", [], names_of(talk, "earlierTopic"))
     talk.ask("DELETE", rule, status=204)
 
 
 def _ages(talk: Talk, connect: Connect) -> None:
     """A key makes repeats harmless for a day; what nobody acknowledges waits for a day and a half, and no longer."""
-    rule = _rule(talk, "agesTopic")
-    token = _token(talk, "agesTopic", expiresInMinutes=4 * 1_440)
-    side = _in(talk, connect, token)
+    rule = new_rule(talk, "agesTopic")
+    token = new_token(talk, "agesTopic", expiresInMinutes=4 * 1_440)
+    side = let_in(talk, connect, token)
     side.close()
     talk.sleep(5)
     began, once = talk.now(), talk.with_headers(idempotency_key="ages")
@@ -423,19 +369,19 @@ def _ages(talk: Talk, connect: Connect) -> None:
 
     until(A_DAY_S - 5 * MINUTE)
     once.ask("POST", "/notifications", event, status=201, shows={"ids": ids})
-    _publish(talk, 1)
+    publish(talk, 1)
     until(BACKLOG_S - 10 * MINUTE)
-    side = _back(talk, connect, token)
-    talk.came("both wait", [0, 1], _numbers(side))
+    side = let_back(talk, connect, token)
+    talk.came("both wait", [0, 1], numbers_of(side))
     side.close()
     until(BACKLOG_S + 10 * MINUTE)
-    side = _back(talk, connect, token)
-    talk.came("the newer one", [1], _numbers(side))
+    side = let_back(talk, connect, token)
+    talk.came("the newer one", [1], numbers_of(side))
     ends = [each["kind"] for each in recorded_of(talk, lambda each: each["message_id"] == ids[0], 3)]
     talk.is_so("its end", ["accepted", "attempt", "expired"], sorted(ends))
     side.close()
     talk.sleep(3)
-    _gone(talk, token)
+    unsubscribe(talk, token)
     talk.ask("DELETE", rule, status=204)
 
 
