@@ -1,7 +1,6 @@
-"""Alerts of a project: what each watches, and in which time; what it says; what its receiver gets that is down; and who
-is told that a client certificate ends.
+"""Alerts of a project: what each watches, and in which time; what it says; and what its receiver gets that is down.
 
-Source: docs/ironmq.md ("Alerts of a project"), docs/gates.md ("Subscribers of queues and services of stores").
+Source: docs/ironmq.md ("Alerts of a project").
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulation.promises.judgement import SECOND
-from simulation.promises.talks.certificates import identity
-from simulation.promises.talks.push_queues import ILL, MINUTE, OK, created, listening, posted, subscriber
+from simulation.promises.talks.push_queues import ILL, MINUTE, OK, created, listening, posted
 from simulation.promises.talks.talk import Came, Said, Talk
 
 A_DAY_S = 86_400
@@ -22,7 +20,7 @@ LONG_S = 7_200
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_scopes, _window, _failed, _receiver, _certificates)
+    talk.through(_scopes, _window, _failed, _receiver)
 
 
 class _Alerts:
@@ -208,63 +206,6 @@ def _receiver(talk: Talk) -> None:
     of = {"state": "test", "alert": {"name": names[0], "threshold": 5}}
     talk.came("what it missed", of, json.loads(came["receiver-down"][-1].body))
     talk.ask("DELETE", paths[0])
-
-
-def _certificates(talk: Talk) -> None:
-    """Seven days and a day before a subscriber's certificate ends, and then, those alerts are told that watch
-    everything, its queue or it; once each time.
-    """
-    if talk.gathered_s or talk.put_off_s:
-        return
-    alerts = _Alerts(talk, "certified")
-    names = ("week", "day", "now")
-    lasts = dict(zip(names, (7 * A_DAY_S, A_DAY_S, 0), strict=True))
-    ends = {name: talk.epoch_s() + each + 6 * MINUTE for name, each in lasts.items()}
-    several = [
-        subscriber(f"ends-{name}", mtls={"identity": identity(20 + place, ends[name])})
-        for place, name in enumerate(names)
-    ]
-    queue = created(talk, "certified-own", *several)
-    beside = created(talk, "certified-beside", "ends-week")
-    watched: Mapping[str, dict[str, str]] = {
-        "all": {},
-        "queue": {"queue": "certified-own"},
-        "one": {"queue": "certified-own", "subscriber": "ends-week"},
-        "beside": {"queue": "certified-beside"},
-    }
-    for name, of in watched.items():
-        alerts.set(name, measure="given_up", threshold=9, minutes=5, **of)
-    shown = talk.ask("GET", queue)["queue"]["push"]["subscribers"]
-    talk.is_so(
-        "when they end",
-        [ends[name] for name in names],
-        [
-            round(talk.moment(each["mtls"]["ends_at"]) / SECOND) + talk.epoch_s() - talk.now() // SECOND
-            for each in shown
-        ],
-    )
-    talk.sleep(4 * MINUTE)
-    days = {f"ends-{name}": each // A_DAY_S for name, each in lasts.items()}
-
-    def then() -> dict[str, list[tuple[str, int]]]:
-        """Who was told of whom that so many days are left; of more the alerts were told when those were set."""
-        every = {
-            name: [(each["subscriber"], each["value"]) for each in said if each["value"] <= days[each["subscriber"]]]
-            for name, said in alerts.said().items()
-        }
-        return {name: sorted(each) for name, each in every.items()}
-
-    talk.came("not yet", {name: [] for name in watched}, then())
-    talk.sleep(12 * MINUTE)
-    whole = sorted(days.items())
-    talk.came("who is told of whom", {"all": whole, "queue": whole, "one": [("ends-week", 7)], "beside": []}, then())
-    about = {"state": "certificate_ending", "queue": "certified-own", "certificate": {"subject": "certified 20"}}
-    talk.came("what is said", {**about, "text": str, "project": talk.project}, alerts.said()["one"][-1])
-    states = {each["name"]: each["health"]["state"] for each in talk.ask("GET", f"{queue}/health")["subscribers"]}
-    talk.is_so("how they are", {"ends-week": "delivering", "ends-now": "certificate_ended"}, states)
-    alerts.over()
-    for path in (queue, beside):
-        talk.ask("DELETE", path)
 
 
 __all__ = ["through"]

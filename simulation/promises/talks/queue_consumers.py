@@ -250,7 +250,7 @@ def _converted(talk: Talk) -> None:
     alert = {"type": "fixed", "direction": "asc", "trigger": 9, "queue": "turns-told"}
     dead = {"queue_name": "turns-letters", "max_reservations": 2}
     talk.ask("PUT", path, {"queue": {"dead_letter": dead, "alerts": [alert], "message_expiration": 5_000}})
-    held, free = posted(talk, path, "held", "free")
+    held, free = posted(talk, path, "held", "free", push_headers={"X-Of": "pulled"})
     [later] = posted(talk, path, "later", delay=90)
     [binary] = talk.ask("POST", f"{path}/webhook", b"\xff\x00", status=201)["ids"]
     [reserved] = _reserved(talk, path, [{"id": held}], timeout=60)
@@ -274,6 +274,8 @@ def _converted(talk: Talk) -> None:
     bodies = {held: b"held", free: b"free", later: b"later", binary: b"\xff\x00", new: b"new"}
     talk.came("each once", sorted(bodies), sorted(ids_of(came)))
     talk.came("with its bytes", True, bodies == {each.headers["iron-message-id"]: each.body for each in came})
+    kept = {each.headers["iron-message-id"] for each in came if each.headers.get("x-of") == "pulled"}
+    talk.came("with its headers", {held, free}, kept)
     late = {"reservation_id": reserved["reservation_id"]}
     talk.is_so("who had reserved it", True, talk.status("DELETE", f"{path}/messages/{held}", late) in {403, 404})
     for kind in ("pull", "unicast"):

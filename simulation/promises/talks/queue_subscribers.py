@@ -1,5 +1,5 @@
-"""Subscribers that leave, come, move or get another name while something is owed to them: paused ones, and those of a
-unicast queue.
+"""Subscribers that leave, come, move, get another name or other settings while something is owed to them: also paused
+ones, and those of a unicast queue.
 
 Source: docs/ironmq.md ("A queue", "Pausing a subscriber"), docs/ironmq-behaviour.md ("Push queues").
 """
@@ -7,7 +7,9 @@ Source: docs/ironmq.md ("A queue", "Pausing a subscriber"), docs/ironmq-behaviou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
+from simulation.promises.judgement import SECOND
 from simulation.promises.talks.push_queues import (
     ILL,
     LATE_S,
@@ -26,7 +28,7 @@ from simulation.promises.talks.talk import Came, Talk
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_removed_at_rest, _changed_at_rest, _left_in_turn, _joined_in_turn)
+    talk.through(_removed_at_rest, _changed_at_rest, _left_in_turn, _joined_in_turn, _between_tries)
 
 
 def _bodies(came: Sequence[Came]) -> list[str]:
@@ -141,6 +143,46 @@ def _joined_in_turn(talk: Talk) -> None:
     for each in new:
         talk.is_so("taken by the new one", {"tries": 1, "status_code": 200}, statuses(talk, queue, each)["joined-new"])
     talk.ask("DELETE", queue)
+
+
+def _between_tries(talk: Talk) -> None:
+    """What is changed counts for the next try of what waits: headers, how often, and how long after a try the next one
+    is; what was given up stays so.
+    """
+    if talk.gathered_s or talk.put_off_s:
+        return
+    came = listening(talk, {"between": ILL})["between"]
+    one = subscriber("between", headers={"X-A": "old"})
+    queue = created(talk, "between", one, retries=9, retries_delay=40, error_queue="between-failed")
+    [message_id] = posted(talk, queue, "x")
+    talk.sleep(10)
+    changed = {**one, "headers": {"X-A": "new", "X-B": "b"}}
+    talk.ask("POST", f"{queue}/subscribers", {"subscribers": [changed]}, shows={"msg": "Updated"})
+    talk.ask("PATCH", queue, {"queue": {"push": {"retries": 2, "retries_delay": 10}}})
+    talk.sleep(40 + 10 + 25)
+    headers = [(each.headers.get("x-a"), each.headers.get("x-b")) for each in came]
+    talk.came("with which headers", [("old", None), ("new", "b"), ("new", "b")], headers)
+    gaps = [(after.at - before.at) / SECOND for before, after in pairwise(came)]
+    talk.came("how far apart", [lambda each: 39 <= each <= 55, lambda each: 9 <= each <= 25], gaps)
+    ended = {"state": "exhausted", "tries": 3, "retries_remaining": 0}
+    talk.is_so("given up", ended, statuses(talk, queue, message_id)["between"])
+    talk.ask("PATCH", queue, {"queue": {"push": {"retries": 9}}})
+    talk.sleep(30)
+    talk.came("no more tries", 3, len(came))
+    talk.is_so("given up still", {"state": "exhausted", "tries": 3}, statuses(talk, queue, message_id)["between"])
+    # Fewer tries than one has had already
+    talk.ask("PATCH", queue, {"queue": {"push": {"retries_delay": 40}}})
+    talk.sleep(2)
+    [other] = posted(talk, queue, "y")
+    talk.sleep(10)
+    talk.ask("PATCH", queue, {"queue": {"push": {"retries": 0}}})
+    talk.sleep(40 + 20)
+    talk.came("one try", [other], ids_of(came)[3:])
+    talk.is_so("given up, too", {"state": "exhausted", "tries": 1}, statuses(talk, queue, other)["between"])
+    missed = [each["source_msg_id"] for each in reported(talk, "between-failed")]
+    talk.is_so("each reported once", [message_id, other], missed)
+    for path in (queue, "/queues/between-failed"):
+        talk.ask("DELETE", path)
 
 
 __all__ = ["through"]

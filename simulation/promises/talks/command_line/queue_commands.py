@@ -13,7 +13,7 @@ MINUTE = 60
 
 def queues(talk: Talk) -> None:
     """Queues, messages, subscribers, alerts."""
-    talk.through(_queues, _posts, _failed, _paused, _alerts, _searched, _signed)
+    talk.through(_queues, _posts, _converted, _failed, _paused, _alerts, _searched, _signed)
 
 
 def _queues(talk: Talk) -> None:
@@ -99,6 +99,24 @@ def _posts(talk: Talk) -> None:
     talk.typed("expunge", first["id"], "--yes", code=WRONG_USAGE)
     talk.ask("GET", "/queues/typed/messages", shows={"messages": [{"body": bodies[3]}]})
     talk.typed("queues", "delete", "typed", "--yes")
+
+
+def _converted(talk: Talk) -> None:
+    """A pull queue that is to push: only if that is said, and with how much is left."""
+    came = talk.listen("typed-turned.example", lambda _: (200, b""))
+    talk.typed("post", "turned", "a")
+    talk.typed("post", "turned", "b", "--delay", "60", "-H", "X-Of=post")
+    create = ("queues", "create", "turned", "--push", "s=https://typed-turned.example/in")
+    talk.typed(*create, code=REFUSED, says="the hub says 400")
+    talk.typed(*create, "--convert", "--dry-run", shows=would("PUT", "/queues/turned"))
+    talk.typed("queues", "show", "turned", shows=[{"type": "pull", "size": 2}])
+    pushes = [{"name": "turned", "type": "multicast", "subscribers": 1}]
+    talk.typed(*create, "--convert", shows=pushes, says="1 messages are still held for consumers")
+    talk.sleep(75 + talk.put_off_s)
+    talk.typed(*create, "--convert", shows=pushes)
+    talk.sleep(20 + talk.put_off_s)
+    talk.came("both", [(b"a", None), (b"b", "post")], [(each.body, each.headers.get("x-of")) for each in came])
+    talk.typed("queues", "delete", "turned", "--yes")
 
 
 def _failed(talk: Talk) -> None:
