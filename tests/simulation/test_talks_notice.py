@@ -173,7 +173,7 @@ def test_there_are_parts() -> None:
         queue_answers: 7,
         queue_consumers: 8,
         queue_ends: 9,
-        queue_looks: 5,
+        queue_looks: 6,
         queue_orders: 8,
         queue_replays: 2,
         queue_signing: 8,

@@ -19,7 +19,7 @@ from simulation.promises.talks.talk import Came, Said, Talk
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_named, _values, _past, _waiting, _doing)
+    talk.through(_named, _values, _past, _waiting, _doing, _failing)
 
 
 def _search(talk: Talk, value: str) -> list[str]:
@@ -257,6 +257,35 @@ def _doing(talk: Talk) -> None:
     # It is counted for the queue
     talk.ask("GET", f"{unicast}/health", shows={"waiting": 2, "complete": True, "subscribers": [..., ...]})
     talk.ask("DELETE", unicast)
+
+
+def _failing(talk: Talk) -> None:
+    """Who gave up all that it was owed is failing until it accepts something; what it accepted before the last hour
+    does not count.
+    """
+    if talk.gathered_s or talk.put_off_s:
+        return
+    answers: dict[str, Said] = {"says": ILL}
+    talk.listen("fails.example", lambda _: answers["says"])
+    queue = created(talk, "fails", "fails", retries=0)
+
+    def doing(state: str) -> None:
+        health = {"state": state, "since": None, "until": None, "waiting": 0, "complete": True}
+        talk.ask("GET", f"{queue}/health", shows={"waiting": 0, "subscribers": [{"name": "fails", "health": health}]})
+
+    doing("delivering")
+    for answer, state in ((ILL, "failing"), (OK, "delivering"), (ILL, "delivering")):
+        answers["says"] = answer
+        posted(talk, queue, "x")
+        talk.sleep(4 * MINUTE)
+        doing(state)
+        # All three of them in this hour and the one before
+    talk.sleep(2 * 60 * MINUTE)
+    doing("delivering")
+    posted(talk, queue, "y")
+    talk.sleep(4 * MINUTE)
+    doing("failing")
+    talk.ask("DELETE", queue)
 
 
 def _iso(epoch_s: float) -> str:
