@@ -96,6 +96,16 @@ class _Entry:
     once: str = ""
 
 
+ACTIONS = {
+    Form.SQS: "sqs:SendMessage",
+    Form.SNS: "sns:Publish",
+    Form.LAMBDA: "lambda:InvokeFunction",
+    Form.EVENTS: "events:PutEvents",
+    Form.S3: "s3:PutObject",
+    Form.KINESIS: "kinesis:PutRecords",
+}
+"""The one action that the keys of a role may be used for."""
+
 _REFUSED = {
     Trouble.THROTTLES: ("ThrottlingException", "SlowDown", 400, 503),
     Trouble.DENIES: ("AccessDeniedException", "AccessDenied", 400, 403),
@@ -116,6 +126,7 @@ class Receiver(Endpoint):
         troubles: Its troubles in order, each with the time from which on it lasts (microseconds).
         role: The role that may write to it; empty for a URL.
         fifo: Whether it drops what it has taken already.
+        place: The ARN of what the role's keys have to be bounded to; empty for anything.
 
     Attributes:
         taken: What it has taken, in order.
@@ -134,6 +145,7 @@ class Receiver(Endpoint):
         *,
         role: str = "",
         fifo: bool = False,
+        place: str = "",
     ) -> None:
         super().__init__(account, name, [])
         self.sts = sts
@@ -141,6 +153,7 @@ class Receiver(Endpoint):
         self.troubles = [*troubles]
         self.role = role
         self.fifo = fifo
+        self.place = place
         self.taken: list[Arrived] = []
         self.misused: list[str] = []
         self.external_id = ""
@@ -198,6 +211,8 @@ class Receiver(Endpoint):
         if keys is None or (keys.role, keys.external_id) != (self.role, self.external_id):
             self.misused.append(f"keys of {keys and keys.role} at {self.name}")
             return False
+        if self.place and not keys.open_only(ACTIONS[self.form], self.place):
+            self.misused.append(f"keys that open more than {self.place}: {keys.policy}")
         if keys.ends_at <= now_ms:
             self.misused.append(f"keys that ended {now_ms - keys.ends_at} ms ago at {self.name}")
         return keys.given_at >= now_ms - (self.account.scheduler.now - since) // 1000

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +22,7 @@ class Keys:
         external_id: With which it was assumed.
         given_at: When they were given, epoch milliseconds.
         ends_at: When they end, epoch milliseconds.
+        policy: The session policy that bounds them.
     """
 
     key_id: str
@@ -28,6 +30,19 @@ class Keys:
     external_id: str
     given_at: int
     ends_at: int
+    policy: str = ""
+
+    def open_only(self, action: str, resource: str) -> bool:
+        """Whether they open nothing but one action on one resource, and the encryption of what its service is sent."""
+        statements = json.loads(self.policy)["Statement"] if self.policy else []
+        own, via = {"Effect": "Allow", "Action": action, "Resource": resource}, f"{action.partition(':')[0]}."
+        return own in statements and all(each == own or _encrypts(each, via) for each in statements)
+
+
+def _encrypts(statement: Mapping[str, Any], via: str) -> bool:
+    """Whether a statement is about keys of KMS alone, as a service uses them whose name begins so."""
+    service = statement.get("Condition", {}).get("StringEquals", {}).get("kms:ViaService", "")
+    return {*statement["Action"]} <= {"kms:GenerateDataKey", "kms:Decrypt"} and service.startswith(via)
 
 
 class Sts:
@@ -66,7 +81,7 @@ class Sts:
             raise service_error("AccessDenied", "AssumeRole")
         now = self.now_ms()
         ends_at = now + asked["DurationSeconds"] * 1000
-        keys = Keys(f"ASIA{len(self.given):016d}", role, external_id, now, ends_at)
+        keys = Keys(f"ASIA{len(self.given):016d}", role, external_id, now, ends_at, asked.get("Policy", ""))
         self.given[keys.key_id] = keys
         credentials = {
             "AccessKeyId": keys.key_id,

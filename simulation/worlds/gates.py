@@ -34,6 +34,7 @@ from simulation.promises.talks import (
     inherited,
     listings,
     signing,
+    signing_meanwhile,
     token_outages,
     token_owners,
     token_subscribers,
@@ -290,6 +291,7 @@ class GatesWorld(PushWorld):
         talk = self._talking_webhooks()
         listings.webhooks(talk)
         signing.webhooks(talk)
+        signing_meanwhile.webhooks(talk)
         transformed.webhooks(talk)
         coded.webhooks(talk)
         doors.webhooks(talk)

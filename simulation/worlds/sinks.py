@@ -109,13 +109,13 @@ class SinksWorld(PushWorld):
         assert answer.status == 201, answer
         return answer.body
 
-    def _receiver(self, name: str, form: Form) -> Receiver:
-        """A receiver, with a role of its own."""
+    def _receiver(self, name: str, form: Form, place: str = "") -> Receiver:
+        """A receiver, with a role of its own, at a resource that has an ARN."""
         role = "" if form is Form.HTTP else f"arn:aws:iam::{ACCOUNT}:role/{name}"
         # What has code fails besides, so that it might be given up.
         spells = troubles(self._chance(name), self._hours, outages=name != CODED)
         receiver = Receiver(
-            self._account, self._account.sts, f"{name}.example", form, spells, role=role, fifo=name in FIFO
+            self._account, self._account.sts, f"{name}.example", form, spells, role=role, fifo=name in FIFO, place=place
         )
         self.receivers[name] = self._account.endpoints.known[receiver.name] = receiver
         return receiver
@@ -152,7 +152,7 @@ class SinksWorld(PushWorld):
 
     def _url(self, name: str, place: str, form: Form, *, of: str) -> str:
         """The URL of a new receiver that lets somebody in."""
-        receiver = self._receiver(name, form)
+        receiver = self._receiver(name, form, _arn(*place.split(":")))
         self._lets_in(receiver, of)
         options = f"role={quote(receiver.role, safe='')}&endpoint={quote(f'https://{receiver.name}', safe='')}"
         return f"{place.replace(':', f'://{REGION}/{ACCOUNT}/')}?{options}"
@@ -172,8 +172,9 @@ class SinksWorld(PushWorld):
             "shards": ("kinesis", Form.KINESIS, {"streamName": "sales"}),
             "url": ("http", Form.HTTP, {}),
         }
+        arns = {"bucket": "arn:aws:s3:::sales/*", "shards": f"arn:aws:kinesis:{REGION}:*:stream/sales"}
         for name, (kind, form, config) in configs.items():
-            receiver = self._receiver(name, form)
+            receiver = self._receiver(name, form, arns.get(name, ""))
             if form is Form.HTTP:
                 config["url"] = f"https://{receiver.name}/in"
             else:
@@ -371,6 +372,12 @@ class SinksWorld(PushWorld):
         """The hub's own id of each event of the stream, by its marker, as its receivers were told."""
         arrived = [each for name in ("bucket", "shards") for each in self.receivers[name].taken]
         return {each.marker: engine_id(each.message_id) or "" for each in arrived}
+
+
+def _arn(service: str, name: str) -> str:
+    """The ARN of a queue, topic, bus or function of a name."""
+    kinds = {"events": "event-bus/", "lambda": "function:"}
+    return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{kinds.get(service, '')}{name}"
 
 
 def _cancels(marker: str) -> bool:

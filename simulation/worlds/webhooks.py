@@ -40,6 +40,7 @@ from simulation.promises.talks import (
     described,
     edges,
     effects,
+    reader_places,
     readers,
     replays,
     whose,
@@ -444,6 +445,7 @@ class WebhooksWorld(PushWorld):
         bounds.webhooks(one)
         effects.webhooks(one)
         readers.webhooks(one)
+        reader_places.webhooks(one)
         deliveries.webhooks(one)
         replays.webhooks(one)
 

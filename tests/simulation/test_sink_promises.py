@@ -16,6 +16,7 @@ from simulation.promises.judgement import SECOND, Exchange, Fault, Faults, Judge
 from simulation.promises.sinks import Looked, Order, Sent, Sinks, Taken
 from simulation.receivers import Form, Receiver, Trouble, troubles
 from simulation.run import played
+from simulation.sts import Keys
 from simulation.template import stack
 from simulation.weather import HOUR, Weather
 from simulation.worlds.sinks import CODE, SmallSinksWorld
@@ -273,3 +274,32 @@ def test_what_has_code_is_never_down_for_so_long_that_it_is_given_up() -> None:
         spells = troubles(Random(seed), 0.5, outages=False)
         assert spells[-1][0] <= 0.5 * HOUR
     assert any(troubles(Random(seed), 0.5)[-1][0] > 0.5 * HOUR for seed in range(200))
+
+
+KMS = {
+    "Effect": "Allow",
+    "Action": ["kms:GenerateDataKey", "kms:Decrypt"],
+    "Resource": "*",
+    "Condition": {"StringEquals": {"kms:ViaService": "sqs.eu-west-1.amazonaws.com"}},
+}
+QUEUE = "arn:aws:sqs:eu-west-1:111122223333:orders"
+SENDS = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": QUEUE}
+
+
+@pytest.mark.parametrize(
+    ("statements", "narrow"),
+    [
+        ([SENDS], True),
+        ([SENDS, KMS], True),
+        ([KMS], False),
+        ([{**SENDS, "Resource": "*"}], False),
+        ([SENDS, {**SENDS, "Action": "sqs:DeleteMessage"}], False),
+        ([SENDS, {**KMS, "Condition": {}}], False),
+        ([SENDS, {**KMS, "Condition": {"StringEquals": {"kms:ViaService": "s3.eu-west-1.amazonaws.com"}}}], False),
+    ],
+)
+def test_keys_that_open_more_than_one_action_on_one_resource_are_found_out(
+    statements: list[dict[str, Any]], narrow: bool
+) -> None:
+    keys = Keys("ASIA", ROLE, "id", 0, 1, json.dumps({"Version": "2012-10-17", "Statement": statements}))
+    assert keys.open_only("sqs:SendMessage", QUEUE) is narrow

@@ -21,8 +21,8 @@ KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OLD_S = 300
 """What a sender has signed longer ago is old."""
 
-A_DAY_S = 86_400
-DUPLICATES_S = 90 * A_DAY_S
+MOST_BYTES = 2 * 1_024 * 1_024
+"""The largest request that a source takes."""
 
 
 def _hmac(secret: str, signed: bytes) -> bytes:
@@ -530,6 +530,8 @@ def _settings(talk: Talk) -> None:
         ingest.ask("PUT", "/source/kept", generic, shows={"verified": verified, "ingestUrl": url})
         comes(talk, url, body, signed(9, SECRET))
         talk.is_so("only what is signed", 400 if verified else 200, _status(talk, url, body, signed(9, "no")))
+    for size, status in ((MOST_BYTES, 200), (MOST_BYTES + 1, 413)):
+        talk.is_so(f"{size} bytes", status, _status(talk, url, size * b"x", {"content-type": "text/plain"}))
     for kind in ("stripe", "shopify", "slack", "zoom", "meta", "svix"):
         fields: dict[str, Any] = {"name": "x", "uid": f"no-{kind}", "type": kind, "config": {}}
         ingest.ask("POST", "/source", fields, status=422)

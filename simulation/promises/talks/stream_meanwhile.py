@@ -34,7 +34,7 @@ LARGE = 200_000
 
 def webhooks(talk: Talk) -> None:
     """All of it."""
-    talk.through(_changed, _left_out, _erased, _read_again, _records, _for_code, _twins, _disabled)
+    talk.through(_fields, _changed, _left_out, _erased, _read_again, _records, _for_code, _twins, _disabled)
 
 
 def _stream(talk: Talk, path: str = STREAM) -> str:
@@ -86,6 +86,63 @@ def _over(talk: Talk, *paths: str) -> None:
 
 def _gaps(came: Sequence[Came]) -> list[float]:
     return [(after.at - before.at) / SECOND for before, after in pairwise(came)]
+
+
+def _fields(talk: Talk) -> None:
+    """Each event of a batch has its own type, time and id, at each kind of sink, as the stream's list has it."""
+    kinds = (KIND, OTHER, KIND)
+    for name in (KIND, OTHER):
+        talk.ask("POST", "/event-type", {"name": name, "description": "d"}, status=201)
+    stream = _stream(talk)
+    queue = "https://meanwhile-sqs.example/111122223333/orders"
+    configs: dict[str, dict[str, str]] = {
+        "amazonS3": {"bucket": "orders"},
+        "kinesis": {"streamName": "orders"},
+        "sqs": {"queueUrl": queue},
+        "eventBridge": {"eventBusName": f"arn:aws:events:{REGION}:111122223333:event-bus/orders"},
+    }
+    of_url = {"amazonS3": "s3", "eventBridge": "events"}
+    came = {}
+    for kind, config in configs.items():
+        service = of_url.get(kind, kind)
+        came[service] = talk.listen(f"meanwhile-{service}.example", takes(service))
+        keys = {"accessKeyId": KEY_ID, "secretAccessKey": "wJalrXUtnFEMI/K7MDENG", "region": REGION}
+        whole = {**keys, "endpointUrl": f"https://meanwhile-{service}.example", **config}
+        talk.ask("POST", f"{STREAM}/sink", {"type": kind, "config": whole, "maxWaitSecs": 10}, status=201)
+    came["http"] = talk.listen("meanwhile-http.example", lambda _: (200, b""))
+    _sink(talk, "http", maxWaitSecs=10)
+    talk.ask("POST", f"{STREAM}/sink", {"type": "poller", "config": {}, "uid": "reads"}, status=201)
+    talk.sleep(2)
+    for number, kind in enumerate(kinds):
+        _post(talk, f'{{"n": {number}}}', kind=kind)
+        talk.sleep(1.1, exactly=True)
+    talk.sleep(20 + SETTLED_S + talk.put_off_s + talk.gathered_s)
+    listed = talk.ask("GET", f"{STREAM}/events", shows={"data": 3 * [...]})["data"][::-1]
+    about = [(each["eventType"], each["timestamp"]) for each in listed]
+    talk.is_so("as they were posted", ([*kinds], 3), ([kind for kind, _ in about], len({*about})))
+    lines = [json.loads(line) for each in came["s3"] for line in each.body.decode().splitlines()]
+    records = [json.loads(each.body) for each in got("kinesis", came["kinesis"])]
+    named = [(each["id"], each["eventType"], each["timestamp"], each["payload"]["n"]) for each in listed]
+    for where, found in (("objects", lines), ("records", records)):
+        members = [(each["id"], each["eventType"], each["timestamp"], each["payload"]["n"]) for each in found]
+        talk.came(where, named, members)
+    events = [each for one in came["http"] for each in json.loads(one.body)["events"]]
+    read = talk.ask("GET", f"{STREAM}/sink/reads/events")["data"]
+    for where, found in (("requests", events), ("what is read", read)):
+        talk.came(where, about, [(each["eventType"], each["timestamp"]) for each in found])
+    messages = got("sqs", came["sqs"])
+    attributes = [(each.attributes.get("webhook-id"), each.attributes.get("webhook-event-type")) for each in messages]
+    talk.came("attributes", [(event, kind) for event, kind, _, _ in named], attributes)
+    bus = got("events", came["events"])
+    ids = [(each.named["Resources"], each.named["Source"], each.named["DetailType"]) for each in bus]
+    source = f"svix-webhooks-{stream}"
+    talk.came("a bus's", [([event], source, "application/json") for event, *_ in named], ids)
+    for where, found in (("messages", messages), ("details", bus)):
+        envelopes = [{"payload": {"n": number}, "eventType": kind} for number, kind in enumerate(kinds)]
+        talk.came(f"envelopes of {where}", envelopes, [json.loads(each.body) for each in found])
+    _over(talk)
+    for name in (KIND, OTHER):
+        talk.ask("DELETE", f"/event-type/{name}?expunge=true", status=204)
 
 
 def _changed(talk: Talk) -> None:
