@@ -46,6 +46,7 @@ from simulation.promises.talks import (
     queue_found,
     queue_looks,
     queue_replays,
+    queue_rounds,
     queue_subscribers,
     queue_waiting,
     trace_paths,
@@ -419,6 +420,7 @@ class IronMqWorld(PushWorld):
         queue_answers.through(talk)
         queue_acknowledgements.through(talk)
         queue_ends.through(talk)
+        queue_rounds.through(talk)
         queue_replays.through(talk)
         queue_looks.through(talk)
         queue_found.through(talk)

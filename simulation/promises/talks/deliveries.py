@@ -7,7 +7,8 @@ Sources: docs/webhooks.md ("Ordering keys", "Background tasks", "Differences fro
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from simulation.promises.talks.customers import HOUR, KIND, LATE_S, MINUTE, OTHER, Customer, gaps
@@ -26,6 +27,7 @@ def webhooks(talk: Talk) -> None:
     """All of it."""
     talk.through(
         _waits,
+        _twice_in_a_row,
         _resent,
         _switched_off,
         _removed,
@@ -85,6 +87,35 @@ def _waits(talk: Talk) -> None:
         talk.came(f"once more after {uid}", [wait], gaps(one.came[uid]))
         talk.came(f"the same message to {uid}", {message_id}, {each.headers["webhook-id"] for each in one.came[uid]})
     talk.is_so("all arrived", dict.fromkeys(failures, (0, None)), one.state(message_id))
+    one.over()
+
+
+def _twice_in_a_row(talk: Talk) -> None:
+    """A second 502, 503 or 504 in a row asks for a minute; a first one for nothing, also after another failure."""
+    one = Customer(talk, "row")
+    hand: Mapping[str, Sequence[int]] = {"again": (503,), "either": (502,), "between": (503, 500), "first": (500,)}
+    automatic = {"again": 503, "either": 504, "between": 503, "first": 503}
+    minute = {"again": True, "either": True, "between": False, "first": False}
+    for uid, codes in hand.items():
+        answers = iter([*codes, automatic[uid]])
+        one.says[uid] = lambda _, answers=answers: (next(answers, 200), b"")
+        one.endpoint(uid)
+    talk.sleep(2)
+    at = talk.epoch_s() + 2 * MINUTE
+    message_id = one.post(1, deliverAt=datetime.fromtimestamp(at, UTC).isoformat())
+    talk.sleep(5 + talk.put_off_s)
+    for number in range(2):
+        for uid, codes in hand.items():
+            if number < len(codes):
+                talk.ask("POST", f"{one.path}/msg/{message_id}/endpoint/{uid}/resend", status=202)
+        talk.sleep(15 + talk.put_off_s)
+    talk.came("by hand", {uid: len(codes) for uid, codes in hand.items()}, {u: len(c) for u, c in one.came.items()})
+    talk.sleep(at - talk.epoch_s() + 2 * MINUTE + 2 * talk.gathered_s + talk.put_off_s)
+    for uid, heard in one.came.items():
+        talk.came(f"then twice, {uid}", len(hand[uid]) + 2, len(heard))
+        waits = _exactly(talk, MINUTE) if minute[uid] else _about(talk, FIRST_S)
+        talk.came(f"once more, {uid}", waits, gaps(heard)[-1])
+    talk.is_so("all arrived", dict.fromkeys(hand, (0, None)), one.state(message_id))
     one.over()
 
 
