@@ -32,7 +32,7 @@ FROM_S3 = "AES256"
 SENDERS_KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SLACK_KEY = "slack's secret"
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-PARTS = ("headers", "token", "certificate", "signed")
+PARTS = ("headers", "token", "certificate", "signed", "first", "second")
 SEALED = 15
 """So many values are sealed at least of what is set here."""
 
@@ -86,6 +86,12 @@ class _Everything:
         self._queues.ask(
             "PUT", "/queues/sealed", {"queue": {"type": "multicast", "push": {"subscribers": subscribers}}}
         )
+        # What is kept sealed of a queue may be the second subscriber's alone
+        several |= {"first": {}, "second": {"mtls": {"identity": self._certificate}}}
+        pair = [
+            {"name": name, "url": f"https://sealed-{name}.example/", **several[name]} for name in ("first", "second")
+        ]
+        self._queues.ask("PUT", "/queues/sealed-pair", {"queue": {"type": "multicast", "push": {"subscribers": pair}}})
         return {name: self._queues.listen(f"sealed-{name}.example", lambda _: (200, b"")) for name in several}
 
     def _served(self) -> None:
@@ -125,14 +131,19 @@ class _Everything:
         grant = {"grantType": "clientCredentials", "authMethod": "clientSecretPost", "clientId": "c"}
         login = {"clientSecret": "hush client", "tokenUrl": "https://sealed-login.example/"}
         self._hooks.ask("PUT", f"{path}/oauth", {**grant, **login}, status=204)
-        self._hooks.ask("PUT", f"{path}/mtls", {"identity": self._certificate}, status=204)
+        self.changed()
+
+    def changed(self) -> None:
+        """One of the secrets of an endpoint is set again, as it was: it is sealed anew, and no other is."""
+        self._hooks.ask("PUT", f"{self._one.path}/endpoint/all/mtls", {"identity": self._certificate}, status=204)
 
     def seen(self, number: int) -> None:
         """All that receivers and senders do with it, as it was set."""
         talk = self._queues
         before = {name: len(came) for name, came in self._heard().items()}
         traced = talk.with_headers(traceparent=TRACEPARENT)
-        traced.ask("POST", "/queues/sealed/messages", {"messages": [{"body": f"{number}"}]}, status=201)
+        for queue in ("sealed", "sealed-pair"):
+            traced.ask("POST", f"/queues/{queue}/messages", {"messages": [{"body": f"{number}"}]}, status=201)
         text = hashlib.shake_256(f"{number}".encode()).hexdigest(20_000)
         message = {"message": "sealed:made", "payload": {"n": number, "text": text}}
         posted = self._store.ask("POST", "/messages", message, status=201)["message_id"]
@@ -167,7 +178,9 @@ class _Everything:
         found = {
             "headers": [came["headers"].headers["x-key"], endpoint.headers["x-key"], came["spans"].headers["x-key"]],
             "tokens": [each.headers["authorization"] for each in (came["token"], service, endpoint)],
-            "certificates": [each.identity.strip() == pem for each in (came["certificate"], service, endpoint)],
+            "certificates": [
+                each.identity.strip() == pem for each in (came["certificate"], came["second"], service, endpoint)
+            ],
             "signed": [is_signed(each, OTHER_SECRET) for each in (came["signed"], service, endpoint)],
             "scheme": _is_stripes(endpoint, "hush scheme"),
             "service": [service.headers["x-augury-token"], parameters],
@@ -175,7 +188,7 @@ class _Everything:
         expected = {
             "headers": ["hush header", "hush endpoint", "hush collector"],
             "tokens": [bearer] * 3,
-            "certificates": [True] * 3,
+            "certificates": [True] * 4,
             "signed": [True] * 3,
             "scheme": True,
             "service": ["hush token", [{"name": "sealed.api_key", "value": "hush value"}]],
@@ -187,7 +200,7 @@ class _Everything:
         removed(self._hooks, "sealed-source")
         self._hooks.ask("DELETE", self._one.path, status=204)
         self._queues.ask("DELETE", "/traces")
-        for each in ("/queues/sealed", "/queues/sealed-from"):
+        for each in ("/queues/sealed", "/queues/sealed-pair", "/queues/sealed-from"):
             self._queues.ask("DELETE", each)
         self._store.ask("DELETE", self._integration)
         for kind in ("mappings", "parameters"):
@@ -213,6 +226,7 @@ def _resealed(talk: Talk) -> None:
     talk.sleep(MINUTE + 1)
     everything.seen(1)
     talk.seals_with(NEW_KEY)
+    everything.changed()
     everything.seen(2)
 
     def by_key(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
