@@ -33,6 +33,7 @@ from simulation.promises.talks import (
     endpoint_health,
     inherited,
     listings,
+    redactions,
     signing,
     signing_meanwhile,
     token_outages,
@@ -303,6 +304,7 @@ class GatesWorld(PushWorld):
         certificate_warnings.webhooks(talk)
         token_outages.webhooks(talk)
         endpoint_health.webhooks(talk)
+        redactions.webhooks(talk)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -29,8 +29,8 @@ from simulation.promises.flow import Waiting
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Exchange, Post, Violation
 from simulation.promises.push import LATE_S
+from simulation.promises.talks import in_force, queue_orders, queue_signing, queue_turns, requests
 from simulation.promises.talks import pushes as talks
-from simulation.promises.talks import queue_orders, queue_signing, queue_turns, requests
 from simulation.scheduler import SECOND
 from simulation.worlds.ironmq import IronMqWorld, Posted, PushQueue
 from simulation.worlds.world import Owed
@@ -187,7 +187,9 @@ class PoliciesWorld(IronMqWorld):
         queue_orders.through(talk)
         queue_turns.through(talk)
         queue_signing.through(talk)
-        requests.webhooks(self._talking_webhooks())
+        one = self._talking_webhooks()
+        requests.webhooks(one)
+        in_force.webhooks(one)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

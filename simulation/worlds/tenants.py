@@ -22,6 +22,7 @@ from simulation.promises.quotas import Posted, Quota, Quotas
 from simulation.promises.talks import (
     command_line,
     conditions,
+    lasting,
     operational_events,
     portals,
     rates,
@@ -147,6 +148,7 @@ class TenantsWorld(World):
         round_trips.webhooks(one)
         portals.webhooks(one)
         operational_events.webhooks(one)
+        lasting.webhooks(one)
         conditions.webhooks(one)
         webhook_lives.webhooks(one)
         rates.webhooks(one)

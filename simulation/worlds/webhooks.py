@@ -43,6 +43,7 @@ from simulation.promises.talks import (
     reader_places,
     readers,
     replays,
+    tasks_meanwhile,
     whose,
 )
 from simulation.promises.talks import webhooks as talks
@@ -448,6 +449,7 @@ class WebhooksWorld(PushWorld):
         reader_places.webhooks(one)
         deliveries.webhooks(one)
         replays.webhooks(one)
+        tasks_meanwhile.webhooks(one)
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -22,6 +22,7 @@ class Customer:
     Args:
         talk: Who has it.
         uid: Its uid.
+        beside: Another one of the same project, who goes after it: they have the same event types.
 
     Attributes:
         path: Its path.
@@ -29,12 +30,13 @@ class Customer:
         says: What each endpoint answers, by its uid; 200 if it is missing.
     """
 
-    def __init__(self, talk: Talk, uid: str) -> None:
+    def __init__(self, talk: Talk, uid: str, *, beside: Customer | None = None) -> None:
         self._talk = talk
+        self._kinds = (KIND, OTHER) if beside is None else ()
         self.path = f"/app/{uid}"
         self.came: dict[str, Sequence[Came]] = {}
         self.says: dict[str, Any] = {}
-        for name in (KIND, OTHER):
+        for name in self._kinds:
             talk.ask("POST", "/event-type", {"name": name, "description": "d"}, status=201)
         talk.ask("POST", "/app", {"name": uid, "uid": uid}, status=201)
 
@@ -68,7 +70,7 @@ class Customer:
     def over(self) -> None:
         """Remove it."""
         self._talk.ask("DELETE", self.path, status=204)
-        for name in (KIND, OTHER):
+        for name in self._kinds:
             self._talk.ask("DELETE", f"/event-type/{name}?expunge=true", status=204)
 
 
