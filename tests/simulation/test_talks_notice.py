@@ -210,7 +210,7 @@ def test_there_are_parts() -> None:
         deliveries: 10,
         coded: 6,
         conditions: 5,
-        operational_events: 5,
+        operational_events: 7,
         tokens: 8,
         certificate_warnings: 3,
         token_outages: 4,

@@ -187,13 +187,21 @@ def _once(talk: Talk) -> None:
     for path in (apps[0].path, "/app/once-more"):
         talk.ask("POST", f"{path}/msg", {**body, "payload": {"n": 2}}, status=409)
         keyed.ask("POST", f"{path}/msg", {**body, "payload": {"n": 3}}, status=422)
+    # A refused request uses up no key, whatever it was refused for
+    again = talk.with_headers(idempotency_key="once-3")
+    for refused, status in (({"payload": 7}, 422), ({"payload": {"n": 4}}, 409), ({"eventId": "a b"}, 422)):
+        again.ask("POST", "/app/once-more/msg", {**body, **refused}, status=status)
+    third = {**body, "payload": {"n": 3}, "eventId": "ev-3"}
+    taken = [again.ask("POST", "/app/once-more/msg", third, status=202)["id"] for _ in range(2)]
+    talk.is_so("then it is one message", (True, True), (taken[0] == taken[1], taken[0] not in ids))
+    again.ask("POST", "/app/once-more/msg", body, status=422)
     talk.sleep(12 * HOUR + 60, exactly=True)
     keyed.ask("POST", f"{apps[0].path}/msg", body, status=409)
     talk.with_headers(idempotency_key="once-2").ask(
         "POST", f"{apps[0].path}/msg", {**body, "eventId": "ev-2"}, status=202
     )
     talk.sleep(10 + talk.put_off_s)
-    talk.came("so often", ([1, 1], [1]), (apps[0].numbers("one"), [json.loads(each.body)["n"] for each in came]))
+    talk.came("so often", ([1, 1], [1, 3]), (apps[0].numbers("one"), [json.loads(each.body)["n"] for each in came]))
     talk.ask("DELETE", "/app/once-more", status=204)
     apps[0].over()
 

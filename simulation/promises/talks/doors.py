@@ -101,6 +101,10 @@ def _repeated(talk: Talk) -> None:
     once.ask("PATCH", "/app/once", {"name": "Changed"}, shows={"name": "Changed"})
     talk.sleep(11.9 * 3_600, exactly=True)
     once.ask("POST", "/app", {"name": "Once", "uid": "once"}, status=201, shows={"id": first["id"], "name": "Once"})
+    talk.sleep(0.2 * 3_600, exactly=True)
+    once.ask("POST", "/app", {"name": "Once", "uid": "once"}, status=409)
+    later = once.ask("POST", "/app", {"name": "Later", "uid": "later"}, status=201)
+    once.ask("POST", "/app", {"name": "Later", "uid": "later"}, status=201, shows={"id": later["id"]})
     talk.ask("DELETE", "/app/once", status=204)
     for key in (255 * "k", 257 * "k", ""):
         talk.is_so(

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from simulation.promises.talks.talk import Came, Talk
+from simulation.promises.talks.webhooks import is_signed
 
 KIND = "effects.made"
 APP = "/app/effects"
@@ -52,6 +53,7 @@ def _post(talk: Talk, payload: Any, **more: Any) -> str:
 
 
 ORDER = {"status": "paid", "total": 100, "vip": True, "note": None, "items": [{"sku": "a-1"}], "empty": "", "one": 1}
+ORDER |= {"by": {"0": "zero"}, "größe": "L"}
 FILTERS: tuple[tuple[str, str, Any, bool], ...] = (
     ("order.status", "eq", "paid", True),
     ("order.status", "eq", "Paid", False),
@@ -99,6 +101,17 @@ FILTERS: tuple[tuple[str, str, Any, bool], ...] = (
     ("order.items.sku", "exists", True, False),
     ("order", "exists", True, True),
     ("order.status.more", "exists", True, False),
+    ("order.by.0", "eq", "zero", True),
+    ("order.items.-1.sku", "exists", True, False),
+    ("order.größe", "in", ["L"], True),
+    ("order.größe", "prefix", "l", False),
+    ("order.none", "ne", None, True),
+    ("order.note", "ne", None, False),
+    ("order.note", "gt", -1, False),
+    ("order.empty", "prefix", "", True),
+    ("order.empty", "exists", True, True),
+    ("order.empty", "eq", None, False),
+    ("Order.status", "exists", True, False),
 )
 """Filters, and whether the order passes each."""
 
@@ -323,6 +336,14 @@ def _cloud_events(talk: Talk) -> None:
     shown = {**event, "source": lambda each: each.endswith(source)}
     talk.came("structured", [shown], [json.loads(each.body) for each in structured])
     talk.came("its type", True, structured[-1].headers["content-type"].startswith("application/cloudevents+json"))
+    secrets = [talk.ask("GET", f"{APP}/endpoint/{uid}/secret")["key"] for uid in ("binary", "structured")]
+    signed = [is_signed(each[-1], secret) for each, secret in zip((binary, structured), secrets, strict=True)]
+    talk.came("signed as sent", [True, True], signed)
+    # The payload's exact text
+    exact = b'{ "b":1.10, "a" : [1e2, "\\u00e9\\/"] }'
+    talk.ask("POST", f"{APP}/msg", b'{"eventType":"' + KIND.encode() + b'","payload":' + exact + b"}", status=202)
+    talk.sleep(10 + talk.put_off_s)
+    talk.came("its very text", (exact, True), (binary[-1].body, exact in structured[-1].body))
     texts: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
         ("<a/>", "application/xml", {"data": "<a/>", "datacontenttype": "application/xml"}),
         ("{no", "application/json", {"data_base64": base64.b64encode(b"{no").decode()}),

@@ -314,10 +314,13 @@ def _paced(talk: Talk) -> None:
 
 
 def _asked_again(talk: Talk) -> None:
-    """Without an answer an endpoint is asked again, and then consents; a refusal is one, and is not asked again."""
+    """Without an answer an endpoint is asked again for a day, and then consents; a refusal is one, and is not asked
+    again.
+    """
     one = Customer(talk, "again")
     says: dict[str, Any] = {
         "silent": (0, b"connect"),
+        "mute": (0, b"connect"),
         "refuses": (200, b"", {"webhook-allowed-origin": "else.example"}),
     }
     yes = (200, b"", {"webhook-allowed-origin": "*"})
@@ -334,15 +337,23 @@ def _asked_again(talk: Talk) -> None:
     asked = {uid: len(heard) for uid, heard in one.came.items()}
     talk.came("again and again", True, asked["silent"] >= 3)
     talk.came("once", 1, asked["refuses"])
-    says |= dict.fromkeys(says, yes)
+    says |= dict.fromkeys(("silent", "refuses"), yes)
     talk.sleep(12 * HOUR)
     talk.ask("GET", f"{one.path}/endpoint/silent", shows={"cloudEvents": {"consented": True}})
     talk.ask("GET", f"{one.path}/endpoint/refuses", shows={"cloudEvents": {"consented": False}})
     second = one.post(2)
     talk.sleep(10 + talk.put_off_s)
     came = {uid: [each.headers["webhook-id"] for each in _messages(heard)] for uid, heard in one.came.items()}
-    talk.came("what is posted afterwards", lambda each: each == {"silent": [second], "refuses": []}, came)
+    expected = {"silent": [second], "mute": [], "refuses": []}
+    talk.came("what is posted afterwards", lambda each: each == expected, came)
     talk.is_so("to whom", [set(), {"silent"}], [{*one.state(each)} for each in (first, second)])
+    # For a day, and not after it
+    talk.sleep(DAY - 13 * HOUR)
+    asked_so_often, says["mute"] = len(one.came["mute"]), yes
+    talk.came("and again", True, asked_so_often > asked["mute"])
+    talk.sleep(DAY)
+    talk.came("no more", asked_so_often, len(one.came["mute"]))
+    talk.ask("GET", f"{one.path}/endpoint/mute", shows={"cloudEvents": {"consented": False, "consentProblem": str}})
     one.over()
 
 

@@ -19,6 +19,7 @@ HOURS = 25
 
 MOST_A_MINUTE = 20
 FIVE_DAYS = 120 * HOUR
+RATE = 7
 LONG_TURNS = 5
 """What takes a week is asked in one of so many runs."""
 ENDED = (500, b"", {"webhook-delivery": "abort-message"})
@@ -26,7 +27,7 @@ ENDED = (500, b"", {"webhook-delivery": "abort-message"})
 
 def webhooks(talk: Talk) -> None:
     """All of it."""
-    talk.through(_attempts, _disabled, _many, _portals_end, _failing)
+    talk.through(_attempts, _disabled, _named, _tasks, _many, _portals_end, _failing)
 
 
 def _hook(talk: Talk, uid: str, **more: Any) -> Sequence[Came]:
@@ -125,6 +126,89 @@ def _disabled(talk: Talk) -> None:
     talk.came("of no others", {*ids.values()}, {data["endpointId"] for _, data in said})
     _unhook(talk, "changes", "gone")
     one.over()
+
+
+def _named(talk: Talk) -> None:
+    """Each event has both names of the application and of the endpoint as they are after the change, null for a uid
+    that there is not. A change of the whole is told of like one of a part; what is refused and headers are not.
+    """
+    names = [f"endpoint.{each}" for each in ("created", "updated", "deleted", "enabled", "disabled")]
+    heard = _hook(talk, "names", eventTypes=names)
+    app = talk.ask("POST", "/app", {"name": "Named"}, status=201)["id"]
+    url = {"url": "https://told-named.example/", "throttleRate": RATE}
+    endpoint = talk.ask("POST", f"/app/{app}/endpoint", url, status=201)["id"]
+    path = f"/app/{app}/endpoint/{endpoint}"
+    changes: tuple[tuple[str, str, Any, int, Sequence[str]], ...] = (
+        ("PUT", path, {**url, "uid": "one"}, 200, ["updated"]),
+        ("PUT", path, {**url, "uid": "one", "disabled": True}, 200, ["disabled", "updated"]),
+        ("PUT", path, {**url, "uid": "one", "disabled": True}, 200, ["updated"]),
+        ("PATCH", path, {"throttleRate": 0}, 422, []),
+        ("PUT", f"{path}/headers", {"headers": {"X-A": "1"}}, 204, []),
+        ("PATCH", f"/app/{app}", {"uid": "named"}, 200, []),
+        ("PUT", path, {**url, "uid": "one"}, 200, ["enabled", "updated"]),
+        ("POST", f"{path}/secret/rotate", {}, 200, ["updated"]),
+        ("PATCH", path, {"uid": None}, 200, ["updated"]),
+        ("DELETE", path, None, 204, ["deleted"]),
+    )
+    expected: list[tuple[str, Any, Any]] = [("created", None, None)]
+    app_uid, uid = None, None
+    for method, where, body, status, kinds in changes:
+        talk.sleep(2, exactly=True)
+        talk.ask(method, where, body, status=status)
+        app_uid = "named" if where == f"/app/{app}" else app_uid
+        uid = body["uid"] if where == path and body and "uid" in body else uid
+        expected += [(kind, app_uid, uid) for kind in kinds]
+        if method == "PUT" and where == path:
+            talk.ask("GET", path, shows={"throttleRate": RATE, "disabled": "disabled" in body})
+    talk.sleep(20 + talk.put_off_s)
+    events = _events(heard)
+    talk.came("about whom", {(app, endpoint)}, {(data["appId"], data["endpointId"]) for _, data in events})
+    found = [(name.partition(".")[2], data["appUid"], data["endpointUid"]) for name, data in events]
+    talk.came("how many", len(expected), len(found))
+    talk.came("by which names", sorted(map(str, expected)), sorted(map(str, found)))
+    triggers = [data["trigger"] for name, data in events if name == "endpoint.disabled"]
+    talk.came("by whom", ["manual"], triggers)
+    _unhook(talk, "names")
+    talk.ask("DELETE", f"/app/{app}", status=204)
+
+
+def _tasks(talk: Talk) -> None:
+    """Of each background task its owner is told once, when it has ended, what is shown of it."""
+    heard = _hook(talk, "tasks", eventTypes=["background_task.finished"])
+    one = Customer(talk, "tasks")
+    one.endpoint("one")
+    one.says["one"] = ENDED
+    began = talk.ask("GET", f"{one.path}/msg/{one.post(1)}")["timestamp"]
+    talk.sleep(10 + talk.put_off_s)
+    since: dict[str, Any] = {"since": began}
+    asked = (
+        *((f"{one.path}/endpoint/one/{each}", since) for each in ("recover", "replay-missing", "bulk-replay")),
+        (f"{one.path}/endpoint/one/bulk-replay", {**since, "dryRun": True}),
+        (f"{one.path}/msg/expunge-all-contents", None),
+        ("/stats/usage/app", {**since, "until": "2026-12-01T00:00:00Z"}),
+    )
+    shown = []
+    for path, body in asked:
+        task = talk.ask("POST", path, body, status=202)["id"]
+        talk.sleep(MINUTE + talk.put_off_s)
+        shown.append(talk.ask("GET", f"/background-task/{task}", shows={"status": "finished"}))
+    talk.sleep(10 + talk.put_off_s)
+    expected = sorted(({"taskId": each["id"], **_said_of(each)} for each in shown), key=_by_task)
+    found = sorted((data for _, data in _events(heard)), key=_by_task)
+    talk.came("how many", len(asked), len(found))
+    talk.came("what is told", lambda each: each == expected, found)
+    sent = [each["data"].get("messagesSent", each["data"].get("messagesFound")) for each in shown]
+    talk.is_so("what each did", [1, 0, 1, 1, 1, None], sent)
+    _unhook(talk, "tasks")
+    one.over()
+
+
+def _said_of(task: Any) -> dict[str, Any]:
+    return {name: task[name] for name in ("task", "status", "data")}
+
+
+def _by_task(data: Any) -> str:
+    return str(data["taskId"])
 
 
 def _many(talk: Talk) -> None:

@@ -70,8 +70,19 @@ def _flags(talk: Talk) -> None:
     for name, kinds in (("plain", [KIND]), ("beta", [FLAGGED, KIND]), ("all", [FLAGGED, HIDDEN, KIND])):
         found = sorted(json.loads(each.body)["kind"] for each in came[name])
         talk.came(f"for all types, made by {name}", kinds, found)
+    # Whoever sets the event types is from then on who chose them
+    talk.ask("PATCH", f"{APP}/endpoint/plain", {"eventTypes": None})
+    beta.ask("PATCH", f"{APP}/endpoint/all", {"eventTypes": None})
+    before = {name: len(each) for name, each in came.items()}
+    for name in (KIND, FLAGGED, HIDDEN):
+        _post(talk, name, kind=name)
+    talk.sleep(15 + talk.put_off_s)
+    for name, kinds in (("plain", [FLAGGED, HIDDEN, KIND]), ("beta", [FLAGGED, KIND]), ("all", [FLAGGED, KIND])):
+        found = sorted(json.loads(each.body)["kind"] for each in came[name][before[name] :])
+        talk.came(f"for all types, set by another, {name}", kinds, found)
+    plain.ask("PATCH", f"{APP}/endpoint/plain", {"eventTypes": None})
     # What it could not choose is not sent to it by a portal, either
-    hidden = next(each["id"] for each in talk.ask("GET", f"{APP}/msg")["data"] if each["eventType"] == HIDDEN)
+    *_, hidden = (each["id"] for each in talk.ask("GET", f"{APP}/msg")["data"] if each["eventType"] == HIDDEN)
     plain.ask("POST", f"{APP}/msg/{hidden}/endpoint/plain/resend", status=403)
     talk.ask("POST", f"{APP}/msg/{hidden}/endpoint/plain/resend", status=202)
     talk.sleep(5)
@@ -145,7 +156,20 @@ def _bound(talk: Talk) -> None:
     blind.ask("PATCH", path, there, status=422)
     blind.ask("DELETE", f"{path}/oauth", status=204)
     blind.ask("PATCH", path, there, shows=there)
+    talk.ask("PUT", f"{path}/mtls", {"identity": _identity(talk)}, status=204)
+    blind.ask("PATCH", path, URL, status=422)
+    blind.ask("PATCH", path, {"url": f"{there['url']}/deeper"}, shows={"url": f"{there['url']}/deeper"})
+    seeing.ask("PATCH", path, URL, shows=URL)
+    blind.ask("DELETE", f"{path}/mtls", status=204)
+    blind.ask("PATCH", path, there, shows=there)
     talk.ask("DELETE", path, status=204)
+
+
+def _identity(talk: Talk) -> str:
+    """A client certificate with its key, as the hub's own description has one."""
+    document = talk.at("").ask("GET", "/openapi.json")
+    content = document["paths"]["/api/v1/app/{app}/endpoint/{endpoint}/mtls"]["put"]["requestBody"]["content"]
+    return str(content["application/json"]["example"]["identity"])
 
 
 def _granted(talk: Talk) -> None:
@@ -217,9 +241,7 @@ def _is_asked_so(talk: Talk, asked: Came, method: str, more: Mapping[str, Any]) 
 
 def _certified(talk: Talk) -> None:
     """A client certificate: what is shown of it, for whom there is none, and how it ends."""
-    document = talk.at("").ask("GET", "/openapi.json")
-    content = document["paths"]["/api/v1/app/{app}/endpoint/{endpoint}/mtls"]["put"]["requestBody"]["content"]
-    identity = content["application/json"]["example"]["identity"]
+    identity = _identity(talk)
     talk.ask("POST", f"{APP}/endpoint", {**URL, "uid": "certified"}, status=201)
     talk.ask(
         "POST",

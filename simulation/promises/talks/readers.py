@@ -104,6 +104,9 @@ def _consumers(talk: Talk) -> None:
     talk.ask("POST", f"{path}one/seek", {"after": fourth["timestamp"]}, shows={"iterator": str})
     _read(talk, f"{path}one", [4, 5])
     _read(talk, f"{path}two?limit=1", [1], done=False)
+    # A consumer of this name has a place of his own at each poller
+    _read(talk, f"{APP}/poller/else/consumer/one?limit=2", [1, 2], done=False)
+    _read(talk, f"{path}one", [4, 5])
     for bad in ({}, {"after": "then"}, {"after": None}):
         talk.ask("POST", f"{path}one/seek", bad, status=422)
 
@@ -156,6 +159,19 @@ def _leases(talk: Talk) -> None:
         talk.is_so(query, True, refused in {400, 422} and status in {400, 422})
     for bad in ({}, {"offset": -1}, {"offset": "1"}, {"offset": None}):
         talk.ask("POST", f"{path}early/commit", bad, status=422)
+    # A consumer of this name at another polling endpoint has his own
+    talk.ask("POST", f"{APP}/destination", {"type": "pollingEndpoint", "config": {}, "uid": "too"}, status=201)
+    _post(talk, 11)
+    talk.sleep(SETTLED_S, exactly=True)
+    too = f"{APP}/polling-endpoint/too/consumer/early"
+    own = talk.ask("GET", too, shows={"data": [{"offset": 1}]})
+    talk.is_so("what came since it was there", [11], _numbers(own))
+    talk.ask("POST", f"{too}/commit", {"offset": 2}, status=422)
+    talk.ask("POST", f"{too}/commit", {"offset": 1}, status=204)
+    talk.sleep(31, exactly=True)
+    both = talk.ask("GET", f"{path}early")
+    talk.is_so("of the first one, still what it has not committed", [10, 11], _numbers(both))
+    talk.ask("DELETE", f"{APP}/destination/too", status=204)
     talk.ask("GET", f"{APP}/polling-endpoint/none/consumer/c", status=404)
     talk.ask("DELETE", f"{APP}/destination/polls", status=204)
     talk.ask("GET", f"{path}early", status=404)
@@ -246,13 +262,7 @@ def _tasks(talk: Talk) -> None:
         ("bulk-replay", {"since": times[1], "until": times[3]}, {1, 2}),
         ("replay-missing", {}, set()),
     ):
-        dry = talk.ask(
-            "POST", f"{path}/{route}", {**since, **more, "dryRun": True}, status=202, shows={"status": "running"}
-        )
-        talk.sleep(100)
-        talk.ask(
-            "GET", f"/background-task/{dry['id']}", shows={"status": "finished", "data": {"messagesFound": len(found)}}
-        )
+        _would_find(talk, f"{path}/{route}", {**since, **more}, len(found))
     before = len(came)
     once = talk.with_headers(idempotency_key="replay")
     begun = [
@@ -274,6 +284,15 @@ def _tasks(talk: Talk) -> None:
     talk.ask("POST", f"/background-task/{slow}/cancel", status=409)
     talk.ask("POST", "/background-task/qtask_none/cancel", status=404)
     talk.ask("GET", "/background-task/qtask_none", status=404)
+    for route, more, found in (
+        ("bulk-replay", {"status": 3}, {1, 2}),
+        ("bulk-replay", {"status": 2}, set()),
+        ("bulk-replay", {"tag": "u", "eventTypes": [KIND]}, set()),
+        ("recover", {}, {1, 2}),
+        ("recover", {"since": times[2]}, {2}),
+        ("recover", {"until": times[2]}, {1}),
+    ):
+        _would_find(talk, f"{path}/{route}", {**since, **more}, len(found))
     whole = talk.ask("GET", "/background-task?limit=250")["data"]
     for member, value in (
         ("status", "finished"),
@@ -302,6 +321,14 @@ def _tasks(talk: Talk) -> None:
         talk.ask("POST", f"{path}/bulk-replay", {**since, **bad}, status=422)
     talk.sleep(150)
     talk.ask("DELETE", path, status=204)
+
+
+def _would_find(talk: Talk, path: str, asked: Any, count: int) -> None:
+    """A dry run counts so many messages."""
+    dry = talk.ask("POST", path, {**asked, "dryRun": True}, status=202, shows={"status": "running"})
+    talk.sleep(100)
+    shows = {"status": "finished", "data": {"messagesFound": count}}
+    talk.ask("GET", f"/background-task/{dry['id']}", shows=shows)
 
 
 def _counts(talk: Talk) -> None:
@@ -406,8 +433,24 @@ def _frames(talk: Talk) -> None:
         for path in ("/portal/frame", f"{APP}/portal/frame"):
             talk.ask("PUT", path, {"origins": bad}, status=422)
     talk.ask("GET", f"{APP}/portal/frame", shows={"origins": ["https://acme.example"]})
-    for path in ("/portal/frame", f"{APP}/portal/frame"):
-        talk.ask("PUT", path, {"origins": []}, shows={"origins": []})
+    # An application has its own frame instead of the project's, which others have; a token works in its link's alone
+    talk.ask("POST", "/app", {"name": "Framed", "uid": "framed"}, status=201)
+    opened: dict[str, Any] = {
+        uid: talk.ask("POST", f"/auth/app-portal-access/{uid}", {}) for uid in ("readers", "framed")
+    }
+    frames = {uid: each["url"].partition("/console/p/")[2].partition("#")[0] for uid, each in opened.items()}
+    talk.is_so("two frames", 2, len({*frames.values()} - {""}))
+    for uid, each in opened.items():
+        for frame in frames.values():
+            portal = talk.with_headers(authorization=f"Bearer {each['token']}", pushhub_portal_frame=frame)
+            status = portal.status("GET", f"/app/{uid}")
+            talk.is_so(f"of {uid}, in {frame}", 200 if frame == frames[uid] else 403, status)
+    talk.ask("PUT", f"{APP}/portal/frame", {"origins": []}, shows={"origins": []})
+    again = talk.ask("POST", link, {}, shows={"url": str})["url"]
+    talk.is_so("the project's again", True, f"/console/p/{frames['framed']}#" in again)
+    talk.ask("PUT", "/portal/frame", {"origins": []}, shows={"origins": []})
+    talk.ask("POST", link, {}, shows={"url": lambda url: "/console/p/" not in url})
+    talk.ask("DELETE", "/app/framed", status=204)
 
 
 __all__ = ["webhooks"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from simulation.promises.talks.shapes import IS, Shapes
@@ -94,7 +95,7 @@ class Case:
 
 def webhooks(talk: Talk) -> None:
     """Each route of Svix's API that takes a body or a query."""
-    talk.through(_asked)
+    talk.through(_asked, _named)
 
 
 def _asked(talk: Talk) -> None:
@@ -129,8 +130,77 @@ def _asked(talk: Talk) -> None:
     _removed(talk)
 
 
-def _path(path: str) -> str:
-    return "/".join(NAMES.get(each[1:-1], "asks") if each.startswith("{") else each for each in path.split("/"))
+LOOKED_UP = ("app", "endpoint", "message", "source", "stream", "sink", "connector", "destination", "event_type")
+"""What a path names that has to be there."""
+
+ANYBODY = ("/poller/{sink}", "/consumer/", "/attempt/{attempt}", "/integration/", "/autoconfig/", "/poller/token")
+"""Parts of paths whose names stand for anything, or of whose kind there is none."""
+
+
+def _named(talk: Talk) -> None:
+    """Each route that shows something shows the same by the hub's ids and by its owner's; by a name that nothing has it
+    is not found, whichever of a path's names that is.
+    """
+    shapes = Shapes(talk.at("").ask("GET", "/openapi.json"))
+    _prepared(talk)
+    hub, ids = talk.at(""), _ids(talk)
+    endpoints = {
+        "/operational-webhook/": str(talk.ask("GET", "/operational-webhook/endpoint/asks")["id"]),
+        "/source/": str(talk.at("/ingest/api/v1").ask("GET", "/source/asks/endpoint/asks")["id"]),
+        "/app/": ids["endpoint"],
+    }
+    compared = 0
+    for method, path, _ in shapes.operations():
+        names = [each[1:-1] for each in path.split("/") if each.startswith("{")]
+        known = path.startswith(("/api/v1", "/ingest/api/v1")) and {*names} <= {*LOOKED_UP}
+        if method != "GET" or not names or not known or any(each in path for each in ANYBODY):
+            continue
+        by_uid, by_id = (
+            hub.answered(method, each) for each in (_path(path), _path(path, {**ids, **_of(path, endpoints)}))
+        )
+        expected = (by_uid.status, _steady(by_uid.body))
+        hub.is_so(
+            f"{path} by ids", lambda each, expected=expected: each == expected, (by_id.status, _steady(by_id.body))
+        )
+        compared += by_uid.status == HTTPStatus.OK
+        for name in names:
+            hub.ask("GET", _path(path, {name: "none"}), status=404, shows={"code": str, "detail": str})
+    talk.is_so("so many", lambda count: count >= MOST_COMPARED, compared)
+    talk.is_so(
+        "the one message", 1, len(talk.ask("GET", "/app/asks/msg", shows={"data": [{"eventId": "asks"}]})["data"])
+    )
+    _removed(talk)
+
+
+MOST_COMPARED = 20
+"""Routes that show something of what was prepared, at least."""
+
+
+def _ids(talk: Talk) -> Mapping[str, str]:
+    """What the hub calls what was prepared."""
+    ingest = talk.at("/ingest/api/v1")
+    of = {"app": "/app/asks", "endpoint": "/app/asks/endpoint/asks", "message": "/app/asks/msg/asks"}
+    of |= {"stream": "/stream/asks", "sink": "/stream/asks/sink/asks", "connector": "/connector/asks"}
+    of |= {"destination": "/app/asks/destination/asks-aws"}
+    found = {name: str(talk.ask("GET", path)["id"]) for name, path in of.items()}
+    return {**found, "source": str(ingest.ask("GET", "/source/asks")["id"])}
+
+
+def _of(path: str, endpoints: Mapping[str, str]) -> dict[str, str]:
+    """The endpoint that a path is about."""
+    return next(({"endpoint": endpoint} for kind, endpoint in endpoints.items() if kind in path), {})
+
+
+def _steady(body: Any) -> Any:
+    """An answer without what is another one at each moment."""
+    if not isinstance(body, Mapping):
+        return body
+    return {name: each for name, each in body.items() if name not in {"seenAt", "until"}}
+
+
+def _path(path: str, ids: Mapping[str, str] | None = None) -> str:
+    names = {**NAMES, **(ids or {})}
+    return "/".join(names.get(each[1:-1], "asks") if each.startswith("{") else each for each in path.split("/"))
 
 
 def _body(method: str, path: str, operation: Mapping[str, Any]) -> Any:

@@ -397,16 +397,32 @@ def _integrations(talk: Talk) -> None:
     keys = [talk.ask("POST", f"{one}/key/rotate", shows={"key": str})["key"]]
     service = talk.with_headers(authorization=f"Bearer {keys[0]}")
     service.ask("GET", "/app/trips", shows={"uid": "trips"})
+    # Another one of the same name has a key of its own; each sees event types by the flags that its integration has
+    flagged = {"name": "trips.flagged", "description": "d", "featureFlags": ["beta"]}
+    talk.ask("POST", "/event-type", flagged, status=201)
+    second = talk.ask("POST", path, {"name": NAME}, status=201)["id"]
+    twin_key = talk.ask("POST", f"{path}/{second}/key/rotate", shows={"key": str})["key"]
+    twin = talk.with_headers(authorization=f"Bearer {twin_key}")
+    service.ask("GET", "/event-type/trips.flagged")
+    twin.ask("GET", "/event-type/trips.flagged", status=404)
+    talk.ask("PUT", f"{path}/{second}", {"name": NAME, "featureFlags": ["beta"]}, shows={"featureFlags": ["beta"]})
+    twin.ask("GET", "/event-type/trips.flagged")
     service.ask("GET", "/app", status=403)
     service.ask("GET", one, status=403)
     talk.ask("PUT", one, {"name": "Other"}, shows={"name": "Other", "id": created["id"]})
     service.ask("GET", "/app/trips")
+    service.ask("GET", "/event-type/trips.flagged", status=404)
     keys.append(talk.ask("POST", f"{one}/key/rotate")["key"])
     service.ask("GET", "/app/trips", status=401)
     other = talk.with_headers(authorization=f"Bearer {keys[1]}")
     other.ask("GET", "/app/trips")
     talk.ask("DELETE", one, status=204)
     other.ask("GET", "/app/trips", status=401)
+    twin.ask("GET", "/app/trips")
+    talk.ask("GET", path, shows={"data": [{"id": second}], "done": True})
+    talk.ask("DELETE", f"{path}/{second}", status=204)
+    twin.ask("GET", "/app/trips", status=401)
+    talk.ask("DELETE", "/event-type/trips.flagged?expunge=true", status=204)
     talk.ask("GET", one, status=404)
     talk.ask("POST", f"{one}/key/rotate", status=404)
 
@@ -519,7 +535,28 @@ def _environment(talk: Talk) -> None:
     bad: Mapping[str, Any]
     for bad in ({"eventTypes": {}}, {"eventTypes": [{"name": "x"}]}, {"connectors": [{"name": "x"}]}):
         talk.ask("POST", "/environment/import", bad, status=422)
-    talk.ask("DELETE", "/connector/kept", status=204)
+    # Known by their uid, or else their name; nothing is deleted, and of what breaks a rule nothing is taken
+    nameless = {"name": "Kept", "transformation": CODE}
+    same_name = {"name": "Kept", "uid": "kept-too", "transformation": CODE}
+    for code in (CODE, OTHER_CODE):
+        brought = [{**nameless, "transformation": code}, {**same_name, "transformation": code}]
+        talk.ask("POST", "/environment/import", {"connectors": brought}, status=204)
+        shown = talk.ask("GET", "/connector", shows={"data": 3 * [...]})["data"]
+    found = {(each["name"], each.get("uid")): each["transformation"] for each in shown}
+    expected = {("Kept", "kept"): CODE, ("Kept", None): OTHER_CODE, ("Kept", "kept-too"): OTHER_CODE}
+    talk.is_so("each one", lambda each: each == expected, found)
+    half = {"eventTypes": [{**kind, "name": "trips.half"}, {**kind, "name": "trips.bad", "schemas": {"1": 1}}]}
+    talk.ask("POST", "/environment/import", {**half, "connectors": [{**nameless, "name": "Half"}]}, status=422)
+    talk.ask("GET", "/event-type/trips.half", status=404)
+    talk.is_so("no connector of it", 3, len(talk.ask("GET", "/connector")["data"]))
+    # What is archived is exported, and archived again where it is imported
+    talk.ask("DELETE", "/event-type/trips.kept", status=204)
+    exported = talk.ask("POST", "/environment/export")
+    talk.ask("DELETE", "/event-type/trips.kept?expunge=true", status=204)
+    talk.ask("POST", "/environment/import", {"eventTypes": exported["eventTypes"]}, status=204)
+    talk.ask("GET", "/event-type/trips.kept", shows={**kind, "archived": True})
+    for each in shown:
+        talk.ask("DELETE", f"/connector/{each['id']}", status=204)
     talk.ask("DELETE", "/event-type/trips.kept?expunge=true", status=204)
 
 

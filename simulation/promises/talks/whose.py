@@ -148,6 +148,7 @@ def _applications(mine: Talk, theirs: Talk) -> None:
     ids: dict[str, list[str]] = {}
     for talk in (mine, theirs):
         talk.ask("POST", "/event-type", kind, status=201)
+    heard = _heard({"mine": mine, "theirs": theirs})
     for name, (talk, app) in apps.items():
         talk.ask("POST", "/app", {"name": EQUAL, "uid": app}, status=201)
         came[name] = talk.listen(f"whose-{name}.example", lambda _: (200, b""))
@@ -164,6 +165,12 @@ def _applications(mine: Talk, theirs: Talk) -> None:
             once.ask("POST", f"/app/{app}/msg", other, status=422)
     mine.is_so("six messages", 6, len({each for own in ids.values() for each in own}))
     mine.sleep(20)
+    owners = {"mine": ["mine", "other"], "theirs": ["theirs"]}
+    for name, events in heard.items():
+        about = sorted(json.loads(each.body)["data"]["endpointId"] for each in events)
+        mine.came(f"of whose endpoints {name} hears", sorted(endpoint_ids[each] for each in owners[name]), about)
+    for talk in (mine, theirs):
+        talk.ask("DELETE", "/operational-webhook/endpoint/ops", status=204)
     for name, each in came.items():
         got = [(json.loads(one.body), one.headers["webhook-sequence"]) for one in each]
         mine.came(f"what is of {name}", [({"of": name, "n": n}, f"{n + 1}") for n in range(2)], got)
@@ -205,6 +212,17 @@ def _applications(mine: Talk, theirs: Talk) -> None:
     mine.came("which still get theirs", {"of": "theirs", "n": 2}, json.loads(came["theirs"][-1].body))
     mine.ask("DELETE", "/app/other", status=204)
     theirs.ask("DELETE", f"/app/{EQUAL}", status=204)
+
+
+def _heard(talks: Mapping[str, Talk]) -> dict[str, Sequence[Came]]:
+    """An operational endpoint of each, of one name; what each is told of new endpoints."""
+    came: dict[str, Sequence[Came]] = {}
+    for name, talk in talks.items():
+        host = f"whose-ops-{name}.example"
+        came[name] = talk.listen(host, lambda _: (200, b""))
+        fields = {"url": f"https://{host}/", "uid": "ops", "eventTypes": ["endpoint.created"]}
+        talk.ask("POST", "/operational-webhook/endpoint", fields, status=201)
+    return came
 
 
 def _event_types(mine: Talk, theirs: Talk) -> None:
