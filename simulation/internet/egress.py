@@ -122,4 +122,5 @@ def readable(of: Any, timeout: float | None = None) -> bool:
     return of.readable() if isinstance(of, MemorySocket) else _WAITS(of, timeout)
 
 
-REPLACED = (urllib3.connection, "wait_for_read", readable)
+# Without a type, mypy notes all that the module has, and cannot read that back from its cache.
+REPLACED: tuple[ModuleType, str, object] = (urllib3.connection, "wait_for_read", readable)
