@@ -24,6 +24,8 @@ from simulation.promises.talks.push_queues import (
 from simulation.promises.talks.talk import Talk
 
 DELAY_S = 30
+MANY = 6
+"""Messages, of which some begin their rounds with each subscriber."""
 
 
 def through(talk: Talk) -> None:
@@ -43,10 +45,11 @@ def _changed(talk: Talk) -> None:
     queue = created(
         talk, "rounds", *first, kind="unicast", retries=2, retries_delay=DELAY_S, error_queue="rounds-failed"
     )
-    [one] = posted(talk, queue, "one")
+    # Each begins with another one
+    ids = posted(talk, queue, *(f"{number}" for number in range(MANY)))
     talk.sleep(10)
     asked = sorted(each.at for name in first for each in came[name])
-    talk.came("all three in a round", [1, 1, 1], [len(came[name]) for name in first])
+    talk.came("all three in a round", [MANY] * 3, [len(came[name]) for name in first])
     talk.came("one after the other, at once", True, asked[-1] - asked[0] < 5 * SECOND)
     talk.ask("DELETE", f"{queue}/subscribers", {"subscribers": [{"name": "rounds-goes"}]}, shows={"msg": "Updated"})
     moved = {**subscriber("rounds-moves"), "url": "https://rounds-moved.example/in"}
@@ -55,19 +58,21 @@ def _changed(talk: Talk) -> None:
     [other] = posted(talk, queue, "other")
     talk.sleep(2 * (DELAY_S + 15) + LATE_S)
     counts = {name: Counter(ids_of(heard)) for name, heard in came.items()}
-    of_one = {name: counts[name][one] for name in answers}
+    of_each = [{name: counts[name][one] for name in answers} for one in ids]
     expected = {"rounds-goes": 1, "rounds-moves": 1, "rounds-stays": 3, "rounds-moved": 2, "rounds-added": 0}
-    talk.came("who is asked for the first", expected, of_one)
-    talk.came("who has taken the second", 1, counts["rounds-added"][other])
+    talk.came("who is asked for those before", [expected] * MANY, of_each)
+    talk.came("who has taken the one after them", 1, counts["rounds-added"][other])
     talk.came("who was not asked for it", 0, counts["rounds-goes"][other])
-    shown = statuses(talk, queue, one)
     ended = {"state": "exhausted", "retries_remaining": 0, "status_code": 500}
     tries = {"rounds-goes": 1, "rounds-moves": 3, "rounds-stays": 3}
-    talk.is_so("given up", {name: {**ended, "tries": count} for name, count in tries.items()}, shown)
-    talk.is_so("where it was asked last", "https://rounds-moved.example/in", shown["rounds-moves"]["url"])
-    [error] = reported(talk, "rounds-failed")
-    talk.is_so("reported once", {"source_msg_id": one, "body": "one"}, error)
-    talk.is_so("with all that were asked", sorted(first), sorted(each["name"] for each in error["subscribers"]))
+    for one in ids:
+        shown = statuses(talk, queue, one)
+        talk.is_so("given up", {name: {**ended, "tries": count} for name, count in tries.items()}, shown)
+        talk.is_so("where it was asked last", "https://rounds-moved.example/in", shown["rounds-moves"]["url"])
+    errors = reported(talk, "rounds-failed")
+    talk.is_so("each reported once", sorted(ids), [each["source_msg_id"] for each in errors])
+    for error in errors:
+        talk.is_so("with all that were asked", sorted(first), sorted(each["name"] for each in error["subscribers"]))
     for path in (queue, "/queues/rounds-failed"):
         talk.ask("DELETE", path)
 
