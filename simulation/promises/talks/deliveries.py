@@ -323,6 +323,12 @@ def _stuck(talk: Talk) -> None:
     talk.came("the next one", [4], one.numbers("off")[before:])
     talk.came("with its number", "4", one.came["off"][-1].headers["webhook-sequence"])
     talk.is_so("it has arrived", (0, None), one.state(later)["off"])
+    # A key of other letters is another one
+    before = len(one.came["ends"])
+    one.post(5, orderingKey="K")
+    talk.sleep(10 + talk.put_off_s)
+    places = [(each.headers["webhook-ordering-key"], each.headers["webhook-sequence"]) for each in one.came["ends"]]
+    talk.came("its own numbers", [("K", "1")], places[before:])
     one.over()
 
 

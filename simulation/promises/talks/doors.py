@@ -17,7 +17,7 @@ NEWEST, OLDEST = "2025-11-25", "2024-11-05"
 
 def webhooks(talk: Talk) -> None:
     """Svix's API and the assistants' door."""
-    talk.through(_callers, _paths, _bodies, _repeated, _assistants)
+    talk.through(_callers, _paths, _bodies, _repeated, _secrets, _assistants)
 
 
 def _callers(talk: Talk) -> None:
@@ -114,6 +114,35 @@ def _repeated(talk: Talk) -> None:
         )
     for each in talk.ask("GET", "/app")["data"]:
         talk.ask("DELETE", f"/app/{each['id']}", status=204)
+
+
+def _secrets(talk: Talk) -> None:
+    """A request that creates a secret, sent again with its key, creates none, and is answered with the first one; with
+    another key it is another request.
+    """
+    talk.ask("POST", "/app", {"name": "Secrets", "uid": "secrets"}, status=201)
+    once, later = (talk.with_headers(idempotency_key=key) for key in ("secrets", "later"))
+    url = {"url": "https://talk-doors.example/"}
+    created = [once.ask("POST", "/app/secrets/endpoint", url, status=201)["id"] for _ in range(2)]
+    service = [once.ask("POST", "/app/secrets/integration", {"name": "S"}, status=201)["id"] for _ in range(2)]
+    for kind, ids in (("endpoint", created), ("integration", service)):
+        talk.ask("GET", f"/app/secrets/{kind}", shows={"data": [{"id": ids[0]}], "done": True})
+        talk.is_so(f"one {kind}", 1, len({*ids}))
+    secret, key = f"/app/secrets/endpoint/{created[0]}/secret", f"/app/secrets/integration/{service[0]}/key"
+    for path, body in ((secret, {"gracePeriodSeconds": 0}), (key, None)):
+        first, again, other = (each.ask("POST", f"{path}/rotate", body)["key"] for each in (once, once, later))
+        talk.is_so(f"{path}: the first one again", (True, False), (first == again, first == other))
+        # The newest counts, however often an older request is sent again
+        talk.is_so("not a third one", first, once.ask("POST", f"{path}/rotate", body)["key"])
+        if path == secret:
+            talk.ask("GET", path, shows={"key": other})
+        else:
+            opens = [
+                talk.with_headers(authorization=f"Bearer {each}").status("GET", "/app/secrets")
+                for each in (other, first)
+            ]
+            talk.is_so("which one opens it", [200, 401], opens)
+    talk.ask("DELETE", "/app/secrets", status=204)
 
 
 def _assistants(talk: Talk) -> None:
