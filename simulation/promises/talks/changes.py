@@ -37,7 +37,7 @@ HIDES = {
 
 def everything(talk: Talk) -> None:
     """Changes of settings, and what is none."""
-    talk.through(_kept, _whose, _by_pages, _typed, _hidden)
+    talk.through(_kept, _whose, _by_pages, _typed, _hidden, _of_all)
 
 
 def _kept(talk: Talk) -> None:
@@ -175,6 +175,52 @@ def _typed(talk: Talk) -> None:
     talk.typed("audit", "operators", "--action", "audit", shows=[])
     talk.typed("audit", "unknown", shows=[])
     talk.typed("audit", "none", code=WRONG_USAGE)
+
+
+def _of_all(talk: Talk) -> None:
+    """Stores and topics keep changes alike, refused ones too; who has only a consumer's token is in no project."""
+    store = talk.at(f"/api/stores/{talk.project}").with_headers(x_augury_token=talk.token)
+    topics = talk.at("/notification2").with_headers(authorization=f"Bearer {talk.token}")
+    known = {each["id"] for each in talk.ask("GET", "/changes")["changes"]}
+    fields = {"name": "m", "url": "https://audited-all.example/in", "token": "hush-3", "messages": ["audited:one"]}
+    mapping = f"/mappings/{store.ask('POST', '/mappings', {'mapping': fields}, status=201)['id']}"
+    talk.sleep(1, exactly=True)
+    store.ask("PUT", mapping, {"mapping": {"enabled": False}})
+    talk.sleep(1, exactly=True)
+    store.ask("DELETE", mapping)
+    talk.sleep(1, exactly=True)
+    rule = {"context": "tenant", "subscription": "audited"}
+    subscription = topics.ask("POST", "/subscriptions", rule, status=201)["id"]
+    talk.sleep(1, exactly=True)
+    topics.ask("POST", "/subscriptions", rule, status=409)
+    talk.sleep(1, exactly=True)
+    topics.ask("DELETE", f"/subscriptions/{subscription}", status=204)
+    token = topics.ask("POST", "/token", {"subscription": "audited", "subscriber": "s"})["token"]
+    topics.with_headers(authorization="").ask("POST", f"/unsubscribe?token={token}", status=500)
+    listed = talk.ask("GET", "/changes")["changes"]
+    found = [each for each in listed if each["id"] not in known]
+    path = f"/api/stores/{talk.project}/mappings"
+    expected: list[Any] = [
+        {"what": f"DELETE /notification2/subscriptions/{subscription}", "status": 204, "before": rule},
+        {"what": "POST /notification2/subscriptions", "status": 409, "asked": rule, "made": None},
+        {"what": "POST /notification2/subscriptions", "status": 201, "asked": rule, "made": subscription},
+        {"what": lambda each: each.startswith(f"DELETE {path}/"), "status": 200, "after": None},
+        {"what": lambda each: each.startswith(f"PUT {path}/"), "status": 200},
+        {"what": f"POST {path}", "status": 201, "before": None},
+    ]
+    talk.is_so("changes of all protocols", expected, found)
+    talk.is_so("before and after", (True, False), (_enabled(found[4]["before"]), _enabled(found[4]["after"])))
+    [shown] = talk.typed("audit", "unknown")
+    own = {"by": {"kind": "link"}, "status": 500, "action": "notifications.unsubscribe"}
+    talk.is_so("only a consumer's token", own, shown)
+    talk.is_so(
+        "nothing opens anything", [False] * 3, [each in f"{listed}{shown}" for each in (token, "hush-3", talk.token)]
+    )
+
+
+def _enabled(shown: Mapping[str, Any]) -> Any:
+    """Whether a mapping is on."""
+    return shown.get("mapping", shown)["enabled"]
 
 
 def _between(began: int, ended: int) -> Any:
