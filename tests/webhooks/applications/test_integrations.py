@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.engine.world import PROJECT
 from tests.webhooks.world import WebhooksWorld
 
 YEAR_S = 365 * 86_400
@@ -87,6 +89,71 @@ def test_a_key_ends_with_what_it_is_of(world: WebhooksWorld, app: str, gone: str
     assert world.call("DELETE", path).status == 204
     # Also where no application is named
     assert status(world, "/event-type", key) == 401
+
+
+def before_the_next(
+    monkeypatch: pytest.MonkeyPatch, world: WebhooksWorld, call: str, meanwhile: Callable[[], object]
+) -> None:
+    """Have something done just before the next call of the store of tokens."""
+    store = world.ports.portal_tokens
+    real = getattr(store, call)
+
+    def called(*given: Any) -> Any:
+        monkeypatch.setattr(store, call, real)
+        meanwhile()
+        return real(*given)
+
+    monkeypatch.setattr(store, call, called)
+
+
+def test_no_key_is_left_of_an_integration_that_is_deleted_while_it_is_given_one(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an integration with a key
+    created = integration(world, app)
+    former = rotated(world, app, created)
+    path = f"/app/{app}/integration/{created}"
+    # When it is deleted between the looks and the writes of a rotation
+    before_the_next(monkeypatch, world, "put_access", lambda: world.call("DELETE", path))
+    answer = world.call("POST", f"{path}/key/rotate")
+    # Then there is no key, neither in the answer nor in the store
+    assert answer.status == 404
+    assert status(world, "/event-type", former) == 401
+    assert [*world.ports.portal_tokens.accesses(PROJECT, app)] == []
+
+
+def test_no_key_is_left_of_an_integration_that_is_given_one_while_it_is_deleted(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an integration
+    created = integration(world, app)
+    path, store = f"/app/{app}/integration/{created}", world.ports.integration_store
+    delete = store.delete_integration
+    keys: list[str] = []
+
+    def late(*given: Any) -> Any:
+        keys.append(rotated(world, app, created))
+        return delete(*given)
+
+    # When it is given a key after those it had were taken back
+    monkeypatch.setattr(store, "delete_integration", late)
+    assert world.call("DELETE", path).status == 204
+    # Then that opens nothing
+    assert status(world, "/event-type", keys[0]) == 401
+
+
+def test_a_key_has_the_flags_that_were_set_while_it_was_made(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an integration that sees an event type that is not for everybody
+    world.ask("POST", "/event-type", {"name": "a.b", "description": "x", "featureFlags": ["beta"]})
+    created = integration(world, app, featureFlags=["beta"])
+    # When the flag is taken from it while it is given a key
+    path = f"/app/{app}/integration/{created}"
+    before_the_next(monkeypatch, world, "put_access", lambda: world.ask("PUT", path, {"name": "Order desk"}))
+    key = rotated(world, app, created)
+    # Then the key does not have it
+    assert world.ask("GET", "/event-type", token=key)["data"] == []
 
 
 def test_a_key_to_a_source_ends_with_the_source(world: WebhooksWorld) -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+import pytest
 from tests.engine.world import PROJECT
 from tests.webhooks.world import WebhooksWorld
 
@@ -62,6 +63,35 @@ def test_an_interrupted_consumer_has_one_endpoint(world: WebhooksWorld, app: str
     assert subscribed(world, newer).body["id"] == first["id"]
     assert len(world.ask("GET", f"/app/{app}/endpoint")["data"]) == 1
     assert world.ask("GET", f"/app/{app}/endpoint/{first['id']}/secret")["key"] == newer["esec"]
+
+
+@pytest.mark.parametrize("deleted_first", [True, False])
+def test_no_token_is_left_of_what_is_deleted_while_it_is_given_another(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch, deleted_first: bool
+) -> None:
+    # Given an autoconfiguration
+    autoconfig, _ = created(world, app)
+    path, tokens, store = f"/app/{app}/autoconfig/{autoconfig}", world.ports.portal_tokens, world.ports.autoconfig_store
+    put, delete = tokens.put_access, store.delete_autoconfig
+
+    def late(*given: Any) -> None:
+        monkeypatch.setattr(tokens, "put_access", put)
+        world.call("DELETE", path)
+        put(*given)
+
+    def early(*given: Any) -> None:
+        world.call("POST", f"{path}/rotate")
+        delete(*given)
+
+    # When it is deleted and given another token at once
+    if deleted_first:
+        monkeypatch.setattr(tokens, "put_access", late)
+        assert world.call("POST", f"{path}/rotate").status == 404
+    else:
+        monkeypatch.setattr(store, "delete_autoconfig", early)
+        assert world.call("DELETE", path).status == 204
+    # Then no token is left
+    assert [*tokens.accesses(PROJECT, app)] == []
 
 
 def test_what_is_sent_is_verified_with_the_secret_in_the_token(world: WebhooksWorld, app: str) -> None:

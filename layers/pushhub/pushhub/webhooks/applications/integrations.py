@@ -96,7 +96,15 @@ class AppIntegrations(Component):
     def rotate_key(self, application: Application, integration_id: str) -> str:
         """Give an integration a new key, which is returned only this once. The one before opens nothing any more."""
         found = self.integration(application, integration_id)
-        return self.portal.open_key(application, integration_id, frozenset(found.fields.flags))
+        key = self.portal.open_key(application, integration_id, frozenset(found.fields.flags))
+        there = self.store.integration(application.project, application.app_id, integration_id)
+        if there is None:
+            # It was deleted meanwhile, perhaps after its keys were looked for.
+            self.portal.close_key(application, integration_id)
+            raise not_found()
+        if there.fields.flags != found.fields.flags:
+            self.portal.change_flags(application, integration_id, frozenset(there.fields.flags))
+        return key
 
     def delete(self, application: Application, integration_id: str) -> None:
         """Delete an integration, and take back its key."""
@@ -104,3 +112,5 @@ class AppIntegrations(Component):
         # The key first: if this is interrupted, the integration is still there to be deleted.
         self.portal.close_key(application, integration_id)
         self.store.delete_integration(found)
+        # And one that was given to it meanwhile.
+        self.portal.close_key(application, integration_id)

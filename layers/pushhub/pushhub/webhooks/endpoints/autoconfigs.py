@@ -80,13 +80,20 @@ class Autoconfigs(Component):
         """
         found = self.autoconfig(application, autoconfig_id)
         flags = self.portal.flags_of(application, autoconfig_id)
-        return found, self._token(application, found, flags)
+        token = self._token(application, found, flags)
+        if self.store.autoconfig(application.project, application.app_id, autoconfig_id) is None:
+            # It was deleted meanwhile, perhaps after its token was looked for.
+            self.portal.close_key(application, autoconfig_id)
+            raise not_found()
+        return found, token
 
     def delete(self, application: Application, autoconfig_id: str) -> None:
         """Delete an autoconfiguration, and take back its token. The endpoint stays."""
         found = self.autoconfig(application, autoconfig_id)
         self.portal.close_key(application, autoconfig_id)
         self.store.delete_autoconfig(found)
+        # And one that was made meanwhile.
+        self.portal.close_key(application, autoconfig_id)
 
     def subscribe(
         self,
