@@ -150,6 +150,30 @@ def test_filters_that_take_too_many_steps_for_a_message_hold_up_nobody_else(worl
     assert "too many steps" in notification.description
 
 
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_copy_is_shown_although_its_mapping_is_gone_when_routing_ends(world: HubWorld, deleted: bool) -> None:
+    # Given a message that one mapping has got, and another one cannot be compared with
+    unusable = Filter(path="payload.text", operator=FilterOperator.MATCH, value="a(?=b)")
+    other = world.map("order:new", name="slow.service", filters=(unusable,))
+    mapping = world.map("order:new", url="https://b.example/x")
+    incoming = world.push_message("order:new", text="ab")
+    world.run(seconds=5)
+    [copy] = world.entry(incoming).children
+    # When the first mapping is deleted or disabled, and then the message is sent to the other one
+    [stored] = [each for each in world.settings.mappings(PROJECT) if each.mapping_id == mapping.mapping_id]
+    if deleted:
+        world.settings.delete_mapping(PROJECT, mapping.mapping_id)
+    else:
+        world.settings.put_mapping(PROJECT, replace(stored, enabled=False))
+    [stored] = [each for each in world.settings.mappings(PROJECT) if each.mapping_id == other.mapping_id]
+    world.settings.put_mapping(PROJECT, replace(stored, filters=()))
+    world.run(seconds=3600)
+    # Then both copies are what the message led to
+    assert [url for url, _ in world.asked] == ["https://b.example/x", URL]
+    assert len(world.entry(incoming).children) == 2
+    assert copy in world.entry(incoming).children
+
+
 def test_routing_goes_on_where_its_time_ended(world: HubWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given many mappings, and a store that takes long to say whether an identity is free
     for number in range(10):

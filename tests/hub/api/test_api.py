@@ -850,6 +850,33 @@ def test_an_integration_goes_with_its_mappings(store: Store) -> None:
     assert store.call("GET", f"/integrations/{created['id']}")[0] == 404
 
 
+@pytest.mark.parametrize("before", ["put_mapping", "delete_integration"])
+def test_nothing_is_left_of_an_integration_that_is_deleted_while_it_is_described(
+    store: Store, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    # Given an integration whose endpoint has come to offer services
+    endpoint_says(store, {**ENDPOINT, "services": []})
+    created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    endpoint_says(store, ENDPOINT)
+    path, settings = f"/integrations/{created['id']}", store.ports.settings
+    real = getattr(settings, before)
+    requests: list[tuple[str, Any]] = [("PUT", {"integration": {}}), ("DELETE", None)]
+    asked, meanwhile = requests if before == "put_mapping" else reversed(requests)
+
+    def called(*given: Any) -> Any:
+        monkeypatch.setattr(settings, before, real)
+        store.call(meanwhile[0], path, meanwhile[1])
+        return real(*given)
+
+    # When it is asked again and deleted at once
+    monkeypatch.setattr(settings, before, called)
+    store.call(asked[0], path, asked[1])
+    # Then neither mappings nor schedulers of it are left
+    assert store.call("GET", "/integrations")[1] == []
+    assert store.call("GET", "/mappings")[1] == []
+    assert store.call("GET", "/schedulers")[1] == []
+
+
 def test_the_schedulers_of_an_integration_stop_with_it(store: Store) -> None:
     # Given two integrations whose services want the same message each hour, and a scheduler of the owner's own
     other = "https://other.example"

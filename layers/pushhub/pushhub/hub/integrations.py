@@ -91,13 +91,28 @@ class HubIntegrations(Component):
     def delete(self, project_id: str, integration_id: str) -> None:
         """Remove an integration, its mappings, and the schedulers that were made for them."""
         self.integration(project_id, integration_id)
+        self._remove_made_for(project_id, integration_id)
+        self.settings.delete_integration(project_id, integration_id)
+        # And what was made for it meanwhile, by whoever found it still there.
+        self._remove_made_for(project_id, integration_id)
+        self._schedule_again(project_id)
+
+    def _remove_made_for(self, project_id: str, integration_id: str) -> None:
         for mapping in self._mappings(project_id, integration_id):
             self.settings.delete_mapping(project_id, mapping.mapping_id)
         for scheduler in self.settings.schedulers(project_id):
             if scheduler.integration_id == integration_id:
                 self.settings.delete_scheduler(project_id, scheduler.scheduler_id)
-        self.settings.delete_integration(project_id, integration_id)
-        self._schedule_again(project_id)
+
+    def _check_still_there(self, project_id: str, integration_id: str) -> None:
+        """Check that an integration was not deleted while something was made for it, which is removed if it was.
+
+        Raises:
+            NotFound: It was.
+        """
+        if self.settings.integration(project_id, integration_id) is None:
+            self._remove_made_for(project_id, integration_id)
+            raise NotFound("Integration not found.")
 
     def _schedule_again(self, project_id: str) -> None:
         """Recreate schedulers that other integrations still need but shared with the deleted one."""
@@ -120,6 +135,7 @@ class HubIntegrations(Component):
         for service in integration.endpoint.services if integration.endpoint else ():
             if service.name in enabled or service.required:
                 self._schedule(project_id, integration.integration_id, service)
+        self._check_still_there(project_id, integration.integration_id)
 
     def set_enabled(self, project_id: str, integration_id: str, *, enabled: bool) -> None:
         """Enable or disable all mappings of an integration; required ones stay enabled."""
@@ -148,6 +164,7 @@ class HubIntegrations(Component):
         stored = self.settings.put_integration(project_id, described)
         for service in stored.endpoint.services if stored.endpoint else ():
             self._map(project_id, stored, service)
+        self._check_still_there(project_id, stored.integration_id)
         return stored
 
     def _fetch(self, project_id: str, integration: Integration) -> EndpointDescription:

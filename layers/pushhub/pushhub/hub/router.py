@@ -80,8 +80,8 @@ class HubRouter(Component):
         message = HubMessage.decode(body)
         self.intake.note_type(incoming.project, message.type)
         until = self.clock.now() + ROUTING_MS
-        existing = self._earlier_copies(incoming) if attempt > 1 else frozenset()
-        copies: dict[str, None] = {}
+        # Also those for mappings that want it no longer.
+        copies = dict.fromkeys(self._earlier_copies(incoming) if attempt > 1 else ())
         reasons: list[str] = []
         unfinished = ""
         for mapping in self.settings.mappings(incoming.project):
@@ -91,7 +91,7 @@ class HubRouter(Component):
                 unfinished = f"Compared for {ROUTING_MS // 1000} s; the remaining mappings are compared next"
                 break
             copy_id = self.intake.copy_id(incoming, mapping.mapping_id)
-            if copy_id not in existing:
+            if copy_id not in copies:
                 try:
                     reason = self._refusal(incoming, message, mapping)
                 except Invalid as error:
@@ -113,7 +113,7 @@ class HubRouter(Component):
 
     def _earlier_copies(self, incoming: Message) -> Collection[str]:
         entry = self.log.entry(incoming.project, incoming.message_id)
-        return frozenset(entry.children) if entry else frozenset()
+        return entry.children if entry else ()
 
     def _refusal(self, incoming: Message, message: HubMessage, mapping: ServiceMapping) -> str:
         """Why a message does not go to a mapping that wants its type; empty when it does.
