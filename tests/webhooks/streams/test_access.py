@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.engine.world import PROJECT
 from tests.webhooks.streams.test_streams import event, make_stream
 from tests.webhooks.world import WebhooksWorld
+
+from pushhub.webhooks.model.portal import portal_token
 
 
 def test_an_owners_token_opens_one_stream_until_it_ends(world: WebhooksWorld) -> None:
@@ -68,3 +71,30 @@ def test_only_pollers_have_such_a_token(world: WebhooksWorld) -> None:
     wanted = {"type": "http", "config": {"url": "https://a.example/in"}}
     sink = world.ask("POST", f"/stream/{stream}/sink", wanted)["id"]
     assert world.call("GET", f"/auth/stream/{stream}/sink/{sink}/poller/token").status == 422
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_what_reads_a_poller_is_not_what_signs_when_it_becomes_a_sink_with_a_url(
+    world: WebhooksWorld, method: str
+) -> None:
+    # Given a poller, whose consumer has its token
+    stream = make_stream(world)
+    sink = world.ask("POST", f"/stream/{stream}/sink", {"type": "poller", "config": {}})["id"]
+    path, token_of = f"/stream/{stream}/sink/{sink}", f"/auth/stream/{stream}/sink/{sink}/poller/token"
+    former = world.ask("GET", token_of)["token"]
+    # When it becomes a sink with a URL
+    world.ask(method, path, {"type": "http", "config": {"url": "https://a.example/in"}})
+    # Then the consumer can forge no signatures with its token
+    shown = world.ask("GET", f"{path}/secret")["key"]
+    key = shown.removeprefix("whsec_").replace("+", "-").replace("/", "_").rstrip("=")
+    assert key not in former
+    # And when it becomes a poller again, then neither that token nor the key reads it, but another token does
+    world.ask(method, path, {"type": "poller", "config": {}})
+    forged = portal_token(PROJECT, stream, key)
+    fresh = world.ask("GET", token_of)["token"]
+    assert len({former, forged, fresh}) == 3
+    statuses = [world.call("GET", f"{path}/events", token=each).status for each in (former, forged, fresh)]
+    assert statuses == [401, 401, 200]
+    # And one that stays a poller keeps its token
+    world.ask(method, path, {"type": "poller", "config": {}, "metadata": {"a": "b"}})
+    assert world.ask("GET", token_of)["token"] == fresh

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.wire.stream_sink import GivenSink
 
 SINKS = STREAM + "/sink"
 SINK = SINKS + "/{sink}"
@@ -69,13 +70,23 @@ def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     there = hub.sinks().find(stream, call.names["sink"])
     if there is None:
         return _shown(hub, stream, hub.sinks().create(stream, given, call.rights), 201)
-    return _shown(hub, stream, hub.sinks().update(stream, there, given, call.rights, whole=True))
+    return _changed(hub, call, stream, there, given, whole=True)
 
 
 def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     stream, there = _stream(hub, call), _there(hub, call)
     given = parse_sink(call.fields, whole=False)
-    return _shown(hub, stream, hub.sinks().update(stream, there, given, call.rights, whole=False))
+    return _changed(hub, call, stream, there, given, whole=False)
+
+
+def _changed(
+    hub: WebhooksUseCases, call: WebhooksCall, stream: Application, there: Endpoint, given: GivenSink, *, whole: bool
+) -> Response:
+    changed = hub.sinks().update(stream, there, given, call.rights, whole=whole)
+    if changed.polls != there.polls:
+        # What read it as a poller reads nothing any more, nor if it is one again.
+        hub.portal.close_key(stream, changed.endpoint_id)
+    return _shown(hub, stream, changed)
 
 
 def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

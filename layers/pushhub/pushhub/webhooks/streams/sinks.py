@@ -117,6 +117,11 @@ class StreamSinks(Component):
         if given.http.headers is not None:
             # Refused, if they are, before anything is changed.
             given.http.headers.apply(there.headers)
+        if there.polls and given.scheme != "poller":
+            # Its key was the secret of its consumer's token, and is to sign nothing.
+            rotated, _ = self.endpoints.rotate(*_names(there), Rotation(key=None, grace_s=0))
+            there = self._opened(rotated)
+
         with in_config():
             url = self._url(stream, given, None if whole else there.fields.url)
             reads = _fit(given.reading(Reading() if whole else there.reads or Reading()), url)
@@ -133,7 +138,7 @@ class StreamSinks(Component):
 
     def _with_http(self, sink: Endpoint, given: GivenHttp) -> Endpoint:
         """A sink of the type http, changed, with the headers and the key that its config names."""
-        names = sink.project, sink.app_id, sink.endpoint_id
+        names = _names(sink)
         if given.headers is not None:
             self.endpoints.change_headers(*names, given.headers)
             sink = self.endpoints.endpoint(*names)
@@ -247,6 +252,10 @@ class StreamSinks(Component):
 
     def _opened(self, endpoint: Endpoint) -> Endpoint:
         return opened(endpoint, self.credentials)
+
+
+def _names(sink: Endpoint) -> tuple[str, str, str]:
+    return sink.project, sink.app_id, sink.endpoint_id
 
 
 def _fit(reads: Reading, url: str) -> Reading:
