@@ -145,13 +145,14 @@ def _queue(talk: Talk, name: str, says: Callable[[str, Came], Said]) -> tuple[Ta
     for kind in KINDS:
         came[kind] = talk.listen(f"aws-{name}-{kind}.example", partial(says, kind))
     subscribers = [{"name": kind, "url": url_of(kind, f"aws-{name}-{kind}.example")} for kind in KINDS]
-    push = {"subscribers": subscribers, "retries": 2, "retries_delay": 10}
+    push = {"subscribers": subscribers, "retries": 2, "retries_delay": 10, "error_queue": f"{name}-failed"}
     project.ask("PUT", f"/queues/{name}", {"queue": {"type": "multicast", "push": push}})
     return project, came
 
 
 def _over(project: Talk, name: str) -> None:
-    project.ask("DELETE", f"/queues/{name}")
+    for each in (name, f"{name}-failed"):
+        project.status("DELETE", f"/queues/{each}")
 
 
 def _post(project: Talk, name: str, bodies: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from pushhub.engine.model.actions import (
     AnswerWakeUp,
     AnyUnderWay,
     Arrange,
+    Arranged,
     Await,
     Begin,
     Completions,
@@ -45,7 +46,7 @@ from pushhub.engine.model.delivery import DeliveryState, opening
 from pushhub.engine.model.flow import SHORT_ATTEMPT_MS, FlowKey, Limits, Pace, Terms
 from pushhub.engine.model.following import UNSURE_WAIT_MS, Follow, Following, Wait
 from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.model.lease import Lease
+from pushhub.engine.model.lease import AGAIN_MS, Lease
 from pushhub.engine.model.leases import KnownLeases
 from pushhub.engine.model.received import GOOD_MS, Loaded, Received
 from pushhub.engine.model.run import (
@@ -550,6 +551,40 @@ def test_a_lease_is_taken_again_if_something_came_while_it_was_given_back() -> N
     played.follow["1"] = replace(DONE, terms=TERMS)
     played.answers[Look] = lambda each: each.lease.looked(found=False, now=played.now)
     assert [each.lease for each in played.play().of(GiveBack)] == [lease, again]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_is_done_has_left_the_backlog_before_the_lease_is_given_back(kept: bool) -> None:
+    # Given an order from a backlog, and another subscriber that has not answered yet when it is done
+    played, lease = Played(an_order("2", to="t")), a_lease()
+    entry = replace(an_order("1"), place="place", sqs_id="place")
+    lease.entries["place"] = [entry.order]
+    lease.fetched.append(entry)
+    played.leases.add(lease)
+    played.follow["1"] = Following(Follow.ERROR, answered=False, terms=TERMS)
+
+    def first_that(_: Await) -> Completions:
+        ended = {number: each for number, each in played.begun.items() if each.place} or {**played.begun}
+        for number in ended:
+            del played.begun[number]
+        return Completions(
+            {number: played.follow.get(each.order.key.message_id, DONE) for number, each in ended.items()}
+        )
+
+    def arranged(each: Arranged) -> None:
+        if each.keep:
+            each.lease.keep(each.received.place)
+        else:
+            each.lease.strike(each.received)
+
+    played.answers |= {Await: first_that, Arranged: arranged}
+    played.answers[Arrange] = lambda each: {one.received.sqs_id for one in each.ended if kept and one.received.place}
+    # When the run gives the lease back, then it has arranged what comes next for the order
+    played.play()
+    assert [type(each) for each in played.of(Arrange, GiveBack)] == [Arrange, Arrange, GiveBack]
+    # And somebody is woken for it if that failed, and only then
+    [back] = played.of(GiveBack)
+    assert (lease.has_backlog, back.wake_up_ms) == ((True, AGAIN_MS) if kept else (False, None))
 
 
 def test_orders_from_the_backlog_stay_there_if_their_deliveries_cannot_be_read() -> None:

@@ -577,7 +577,10 @@ class Run:
                 has_others=len(self._leases.of(lease.addressee)) > 1,
                 crowded=partial(self._limits.crowded, lease.addressee, now),
             )
-            if release is not None:
+            if release is not None and any(each.received.place in lease.entries for each in self.ended):
+                # What is done leaves the backlog before anybody looks into it under the next lease.
+                yield from self._flush()
+            elif release is not None:
                 yield from self._give_back(lease, release)
             elif lease.closing:
                 yield from Hold(lease)
