@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -161,9 +162,42 @@ def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.Monk
         "pulses": Pulses(),
     }
     engine = SimpleNamespace(**parts, protocols=[Protocol(name="p", ticks=(Tick,))])
-    # When wake runs, then the ticks come first, with half of the time at most
+    # When wake runs, then the ticks come first, with half of the time at most, of which some is for those behind it
     assert wake_due(cast(Pushhub, SimpleNamespace(engine=engine)), {}, Minute()) == {"woken": 9, "ticked": 1}
-    assert done == [("pulse", 60_000), ("tick", 30_000), ("wake", 10_000), ("look", 10_000)]
+    assert done == [("pulse", 60_000), ("tick", 25_000), ("wake", 10_000), ("look", 10_000)]
+
+
+def test_a_tick_with_more_to_do_than_it_has_time_for_leaves_some_to_each_of_the_others() -> None:
+    # Given a minute in which each tick, or some, have more to do than there is time for, 100 ms a piece
+    left = [55_000]
+
+    class Minute(Context):
+        def get_remaining_time_in_millis(self) -> int:
+            return left[0]
+
+    class Part:
+        def __init__(self, much: float) -> None:
+            self.much, self.done = much, 0
+
+        def run(self, remaining_ms: Callable[[], int] = lambda: 0) -> int:
+            while remaining_ms() > 10_000 and self.done < self.much:
+                left[0] -= 100
+                self.done += 1
+            return self.done
+
+    for greedy in ({*range(6)}, {0, 5}, {1, 4}, {5}):
+        left[0] = 55_000
+        ticks = [Part(math.inf if number in greedy else 1) for number in range(6)]
+        parts = {name: Part(0) for name in ("pulses", "queue_levels")} | {"wake": Part(math.inf)}
+        parts |= {"wake_ups": ticks[4], "recover": ticks[5]}
+        protocol = Protocol(name="p", ticks=tuple((lambda each=each: each) for each in ticks[:4]))  # type: ignore[misc]
+        # When it runs
+        wake_due(cast(Pushhub, SimpleNamespace(engine=SimpleNamespace(**parts, protocols=[protocol]))), {}, Minute())
+        # Then each does some of it
+        assert all(each.done for each in ticks), greedy
+        # And who alone has much to do in an outage has all of the time of ticks for it
+        assert greedy != {5} or ticks[5].done == 170
+        assert parts["wake"].done >= 275
 
 
 def test_a_part_of_the_minute_that_fails_stops_none_of_the_others() -> None:

@@ -485,3 +485,22 @@ def test_wake_calls_for_the_part_in_whose_backlog_somebody_stands() -> None:
     bench.one.add(KEY, bench.orders(90), bench.clock.now())
     assert bench.wake_ups.run(lambda: 10**6) == 3
     assert {wake_up.part for wake_up, _ in bench.queue.sent} == {0, 1, 2}
+
+
+def test_each_backlog_is_tended_though_there_is_never_time_for_all() -> None:
+    # Given more backlogs without a wake-up than a minute has time for
+    bench = Bench()
+    for number in range(12):
+        addressee = (KEY[0], KEY[1], f"s{number}")
+        own = [
+            replace(each, order=replace(each.order, key=each.order.key._replace(subscriber_id=addressee[2])))
+            for each in bench.orders()
+        ]
+        bench.one.add(addressee, own, bench.clock.now())
+    # When wake looks at three of them each minute
+    for _ in range(12):
+        left = iter([60_000] * 3)
+        bench.wake_ups.run(lambda left=left: next(left, 0))  # type: ignore[misc]
+        bench.clock.advance(seconds=60)
+    # Then each was tended
+    assert len({wake_up.addressee for wake_up, _ in bench.queue.sent}) == 12

@@ -111,7 +111,8 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
     for a project (``{"project": id}``) does only what was begun for this project.
     """
     # Ticks come first: they are few and must be on time. Waking uses all remaining time while deliveries return after
-    # an outage; ticks may take up to half of the time, should there be that many.
+    # an outage; ticks may take up to half of the time, should there be that many. Those that have much to do in an
+    # outage come last.
     remaining_ms = context.get_remaining_time_in_millis
     if "shard" in event:
         return {"woken": hub.engine.wake.run(remaining_ms, shard=int(event["shard"]))}
@@ -119,11 +120,14 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
         work = [make() for protocol in hub.engine.protocols for make in protocol.project_work]
         return {"worked": sum(each.run_project(str(event["project"]), remaining_ms) for each in work)}
     half = remaining_ms() // 2
-    ticks: list[Callable[[], Tick]] = [lambda: hub.engine.recover, lambda: hub.engine.wake_ups]
-    ticks += [make for protocol in hub.engine.protocols for make in protocol.ticks]
+    ticks: list[Callable[[], Tick]] = [make for protocol in hub.engine.protocols for make in protocol.ticks]
+    ticks += [lambda: hub.engine.wake_ups, lambda: hub.engine.recover]
     minute = _Parts()
     minute.run(hub.engine.pulses.run)
-    ticked = sum(minute.run(partial(_tick, make, lambda: remaining_ms() - half)) for make in ticks)
+    ticked = 0
+    for make in ticks:
+        spared = half if make is ticks[-1] else half + _spared_ms(remaining_ms() - half)
+        ticked += minute.run(partial(_tick, make, remaining_ms, spared))
     woken = minute.run(lambda: hub.engine.wake.run(remaining_ms))
     # Last: what a look at queues finds is for a person, and waits for none of the others.
     minute.run(hub.engine.queue_levels.run)
@@ -131,8 +135,22 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
     return {"woken": woken, "ticked": ticked}
 
 
-def _tick(make: Callable[[], Tick], remaining_ms: Callable[[], int]) -> int:
-    return make().run(remaining_ms)
+TICK_MARGIN_MS = 10_000
+"""What ticks keep free of the time that they are given, most of them."""
+
+SPARED_MS = 5_000
+"""What a tick leaves to those behind it: whoever has a thousand schedulers, or an outage, does not hold up the alerts
+and tasks of others.
+"""
+
+
+def _spared_ms(left_ms: int) -> int:
+    """How much of the time of ticks one leaves to those behind it; half of what it can use, if that is less."""
+    return min(SPARED_MS, max(0, left_ms - TICK_MARGIN_MS) // 2)
+
+
+def _tick(make: Callable[[], Tick], remaining_ms: Callable[[], int], spared_ms: int) -> int:
+    return make().run(lambda: remaining_ms() - spared_ms)
 
 
 class _Parts:
