@@ -211,9 +211,14 @@ class DynamoDBSubscribers(TableStore):
             )
             for shard in range(SHARDS)
         )
-        # One that waits for the second time, because a run died in between, is there twice.
-        found = dict.fromkeys(each["sk"]["S"].partition("#")[2] for each in chain.from_iterable(shards))
-        return [*islice(found, limit)]
+        found: dict[str, None] = {}
+        for each in chain.from_iterable(shards):
+            # One that waits for the second time, because a run died in between, is there twice.
+            found[each["sk"]["S"].partition("#")[2]] = None
+            if len(found) == limit:
+                # A million may wait, and are not read for this.
+                break
+        return [*found]
 
     def remove(self, key: SubscriberKey, waiting: Sequence[BacklogOrder]) -> None:
         places = [each.place.partition("/") for each in waiting]

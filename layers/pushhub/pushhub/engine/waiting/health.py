@@ -28,11 +28,15 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.attempts.ports import Unsettled
     from pushhub.engine.model.activity import SubscriberActivity
+    from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.records.ports import ActivityStore
     from pushhub.engine.security.oauth import AccessTokenStore, TokenState
 
 MOST_COUNTED = 10_000
 """What is retried in a queue, or waits in a backlog, is counted up to this number."""
+
+ENTRIES_READ = (MOST_COUNTED // 100 + 1, 1_000, MOST_COUNTED + 1)
+"""Entries of a backlog that are read; more are if these have too few orders."""
 
 SETTLED_MS = 600_000
 """How long after a circuit has closed its backlog is still looked at."""
@@ -167,12 +171,19 @@ class SubscriberHealths(Component):
         """Ids of the messages that wait for the subscriber's limits."""
         key, parts = watched.key, watched.limits.parts if watched.limits else 1
         flows = (FlowKey.of_subscriber(key.project, key.queue_uid, key.subscriber_id, part) for part in range(parts))
-        return [
-            order.key.message_id
-            for flow in flows
-            for entry in self.subscribers().backlog(flow, MOST_COUNTED)
-            for order in entry.orders
-        ]
+        return [order.key.message_id for flow in flows for order in self._in_line(flow)]
+
+    def _in_line(self, flow: FlowKey) -> list[WorkOrder]:
+        """Orders in a backlog, up to :data:`MOST_COUNTED`: each entry has up to a hundred of them, and whoever has the
+        lease reads there, too.
+        """
+        orders: list[WorkOrder] = []
+        for most in ENTRIES_READ:
+            entries = self.subscribers().backlog(flow, most)
+            orders = [order for entry in entries for order in entry.orders]
+            if len(entries) < most or len(orders) > MOST_COUNTED:
+                break
+        return orders
 
 
 def _outage(state: TokenState) -> TokenOutage | None:
@@ -191,5 +202,5 @@ def _owed(retried: _Retried, watched: Watched, behind: Sequence[str], line: Sequ
         retried=len(ids),
         in_line=len(in_line),
         oldest_at=time_of_message_id(min(ids)) if ids else None,
-        complete=retried.complete and len(behind) <= MOST_COUNTED,
+        complete=retried.complete and max(len(behind), len(line)) <= MOST_COUNTED,
     )
