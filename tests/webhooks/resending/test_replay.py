@@ -15,6 +15,7 @@ from tests.fakes.webhooks import FakeWebhooksSettings
 
 from pushhub.base.errors import Forbidden, Unavailable
 from pushhub.base.ids import MessageIds
+from pushhub.base.json_text import write
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, added, opening
@@ -28,6 +29,7 @@ from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import KeyRange, taken
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
+from pushhub.webhooks.resending import replay
 from pushhub.webhooks.resending.replay import BATCH, Counting, Erasing, Replay, payload_of
 from pushhub.webhooks.resending.tasks import Tasks, Worker
 
@@ -403,3 +405,19 @@ def test_messages_are_counted() -> None:
     assert counted == ["app_0a", world.app.app_id, None]
     assert world.run(TaskKind.EVENT_TYPES).result == {"messagesByEventType": {"a": 300, "b": 300}}
     assert world.run(TaskKind.APP_STATS, apps=("app_0a",)).result == {"messagesByApp": {}}
+
+
+def test_a_count_ends_that_is_too_large_to_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given more applications with a message than fit into an item of the table
+    monkeypatch.setattr(replay, "MOST_RESULT", 3_000)
+    world = World()
+    world.post(None)
+    [message] = world.posted
+    monkeypatch.setattr(world, "messages", lambda *_: iter([message]))
+    apps = iter([f"app_{number:027d}" for number in range(200)])
+    world.workers[TaskKind.APP_STATS] = Counting(next_app=lambda *_: next(apps, None), log=world, clock=world.clock)
+    # When all of them are counted, then the task ends, and says why
+    done = world.run(TaskKind.APP_STATS)
+    assert done.status is TaskStatus.FAILED
+    assert done.result["detail"] == "Too many to count together: name some of the applications"
+    assert 2_900 < len(write(done.result["messagesByApp"])) < 3_000

@@ -291,6 +291,9 @@ class Erasing(Component):
 COUNTED = 500
 """Messages counted per step."""
 
+MOST_RESULT = 300_000
+"""Characters of what was counted: some 7,500 applications. A task is one item of the table, which ends at 400 KB."""
+
 
 class Counting(Component):
     """Counts messages by application, or by event type."""
@@ -314,6 +317,10 @@ class Counting(Component):
             app_id = following
         part = _part(self.log, replace(task, cursor=message_id), app_id, COUNTED)
         counted = _counted(task.result, task.kind, app_id, part.messages)
+        if len(json_text.write(counted)) > MOST_RESULT:
+            return task.ended(
+                TaskStatus.FAILED, now, detail="Too many to count together: name some of the applications"
+            )
         looked = task.looked + len(part.messages)
         cursor = app_id if part.last else f"{app_id}/{part.messages[-1].engine_id}"
         return replace(task, cursor=cursor, result=counted, looked=looked, updated_at=now)
