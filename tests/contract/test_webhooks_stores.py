@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -28,7 +28,7 @@ from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.messages.ports import IdempotencyKeys, KeyBusy, KeyReused
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.arrival import Turned, TurnedAway
-from pushhub.webhooks.model.attempt import LoggedAttempt
+from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.ids import IdPrefix, new_id
@@ -490,9 +490,12 @@ def test_attempts_logged_together_are_listed_as_if_each_had_been_alone(logs: Any
     assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange())) == [by_id[each] for each in ids]
 
 
-def test_attempts_that_do_not_fit_one_item_are_logged_all_the_same(logs: Any) -> None:
+@pytest.mark.parametrize("letters", ["0123456789abcdef", [*map(chr, range(0x10000, 0x110000))], [*map(chr, range(32))]])
+def test_attempts_that_do_not_fit_one_item_are_logged_all_the_same(logs: Any, letters: Sequence[str]) -> None:
+    # Given the largest answers, of a letter of each size
     random = Random(1)
-    created = [_attempt(str(n), NOW + n, random.randbytes(10_000).hex()) for n in range(40)]
+    texts = ("".join(random.choices(letters, k=KEPT_BYTES // len(letters[0].encode()))) for _ in range(40))
+    created = [_attempt(str(n), NOW + n, text) for n, text in enumerate(texts)]
     logs.log_attempts(created)
     assert list(logs.attempts(PROJECT, ENDPOINT, KeyRange())) == sorted(created, key=lambda each: each.attempt_id)
 

@@ -160,11 +160,13 @@ def _groups(attempts: Sequence[LoggedAttempt]) -> Iterator[list[LoggedAttempt]]:
     group: list[LoggedAttempt] = []
     size = 0
     for each in sorted(attempts, key=lambda each: each.attempt_id):
-        if group and (each.started_at - group[0].started_at > SPREAD_MS or size + len(each.response) > _GROUP_SIZE):
+        # As it is stored: a letter may take twelve, of which compression saves half.
+        taken = len(json_text.write(each.response, ascii_only=True))
+        if group and (each.started_at - group[0].started_at > SPREAD_MS or size + taken > _GROUP_SIZE):
             yield group
             group, size = [], 0
         group.append(each)
-        size += len(each.response) + _ATTEMPT_SIZE
+        size += taken + _ATTEMPT_SIZE
     if group:
         yield group
 
