@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from threading import get_ident
 
 import pytest
 from tests.contract.samples import message
@@ -17,7 +20,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.engine.acceptance import dispatch
 from pushhub.engine.acceptance.dispatch import ORDERS_BYTES, Dispatch
 from pushhub.engine.acceptance.order_queues import OrderQueues
-from pushhub.engine.model.delivery import opening
+from pushhub.engine.model.delivery import Delivery, opening
 from pushhub.engine.model.message import BodyRef, Message, NewMessage
 from pushhub.engine.model.work import WorkOrder
 
@@ -74,6 +77,7 @@ class Bench:
                 internal=lambda name: name.startswith("hub/"),
                 long=lambda name: name.startswith("long/"),
             ),
+            executor=ThreadPoolExecutor(max_workers=4),
             clock=self.clock,
             telemetry=self.telemetry,
         )
@@ -124,6 +128,32 @@ def test_a_message_waits_in_the_queue_until_it_is_due_or_in_the_schedule(due_in_
     bench.dispatch.run([message])
     assert [each.tries for each in bench.stored.all_deliveries()] == [1]
     assert bench.telemetry.counts == {"DeliveriesScheduled": 1, "MessagesDispatched": 2}
+
+
+def test_many_deliveries_are_scheduled_side_by_side_and_each_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a post of a hundred messages to a queue of fifty, all due in an hour, and a run with time for a third of it
+    bench = Bench()
+    batch = [
+        bench.message(message_id=str(number), due_in_ms=3_600_000, subscriber_ids=MANY[:50]) for number in range(100)
+    ]
+    save, threads, left = bench.stored.save, set[int](), [1_800]
+
+    def limited(delivery: Delivery) -> None:
+        threads.add(get_ident())
+        left[0] -= 1
+        if left[0] < 0:
+            raise Unavailable("the time is over")
+        save(delivery)
+
+    monkeypatch.setattr(bench.stored, "save", limited)
+    # When the stream delivers it again and again
+    for _ in range(3):
+        left[0] = 1_800
+        with suppress(Unavailable):
+            bench.dispatch.run(batch)
+    # Then each run has scheduled what the earlier ones had not, side by side
+    assert len(threads) > 1
+    assert len(bench.stored.all_deliveries()) == 5_000
 
 
 def test_what_the_hub_works_on_itself_is_queued_apart_due_or_not() -> None:

@@ -788,6 +788,7 @@ class Engine:
             totals=ports.config,
             deliveries=ports.messages,
             queues=self._queues_with(ports.push_queue),
+            executor=ports.executor,
             clock=ports.clock,
             telemetry=ports.telemetry,
         )

@@ -15,6 +15,7 @@ from pushhub.engine.model.delivery import opening, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from concurrent.futures import Executor
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.acceptance.order_queues import OrderQueues
@@ -38,6 +39,9 @@ MOST_LOOKED_UP = 100
 """Most deliveries that are looked up for a batch, in one call. The second orders of a larger one share SQS messages,
 and cost no more than the look.
 """
+
+SCHEDULED_TOGETHER = 1_000
+"""Deliveries that are scheduled before more are looked at, two writes each."""
 
 _ORDER_BYTES = 600
 """Size of an order without body and headers."""
@@ -70,6 +74,7 @@ class Dispatch(Component):
     # Schedules deliveries that are due later than a queue can delay, and says what ingest's orders have begun.
     deliveries: Deliveries
     queues: OrderQueues  # Which queue each first order goes to.
+    executor: Executor  # Schedules side by side.
     clock: Clock
     telemetry: Telemetry
 
@@ -83,12 +88,13 @@ class Dispatch(Component):
         begun = self._begun(batch, now)
         orders = _Orders()
         size = 0
+        later: list[tuple[Message, str]] = []
         for message in batch:
             for subscriber_id in message.delivery_subscribers:
                 if message.delivery_key(subscriber_id) in begun:
                     continue
                 if message.due_at - now > MAX_DELAY_MS:
-                    self._schedule(message, subscriber_id)
+                    later.append((message, subscriber_id))
                     continue
                 order, queue = first_order(message, subscriber_id), self.queues.of(message.queue)
                 if order.second and message.eager is not None:
@@ -102,6 +108,8 @@ class Dispatch(Component):
                     orders.send()
                     orders, size = _Orders(), 0
         orders.send()
+        for start in range(0, len(later), SCHEDULED_TOGETHER):
+            self._schedule_all(later[start : start + SCHEDULED_TOGETHER])
         self._count(batch)
 
     def _begun(self, batch: Sequence[Message], now: int) -> Collection[DeliveryKey]:
@@ -125,6 +133,16 @@ class Dispatch(Component):
             self.telemetry.event("deliveries_not_looked_up", error=str(error), deliveries=len(keys))
             return ()
         return {key for key, stored in seen.items() if stored.begun}
+
+    def _schedule_all(self, later: Sequence[tuple[Message, str]]) -> None:
+        """Schedule deliveries side by side. Of many, those that an earlier run of this batch has scheduled are looked
+        up, for whatever its time was not enough for: so each run goes on.
+        """
+        known: Collection[DeliveryKey] = ()
+        if len(later) > MOST_LOOKED_UP:
+            known = self.deliveries.deliveries([message.delivery_key(each) for message, each in later])
+        rest = (each for each in later if each[0].delivery_key(each[1]) not in known)
+        list(self.executor.map(lambda each: self._schedule(*each), rest))
 
     def _schedule(self, message: Message, subscriber_id: str) -> None:
         first = replace(schedule(opening(message, subscriber_id)), changed_at=self.clock.now(), version=1)
