@@ -171,22 +171,22 @@ class Erasing:
         for key in self._keys("records/dt=", after=f"records/dt={first}"):
             by_day.setdefault(_day(key), []).append(key)
         for day, keys in by_day.items():
-            read = dict(zip(keys, side_by_side.each(self._lines, keys), strict=True))
-            kept = {key: [each for each in lines if not _is_of(each, project_id)] for key, lines in read.items()}
-            rest = {key: lines for key, lines in kept.items() if len(lines) < len(read[key])}
+            looked = zip(keys, side_by_side.each(partial(self._parted, project_id), keys), strict=True)
+            # Objects that hold records of the project: how many, and how many others. A day's records fit no memory.
+            counts = {key: counted for key, counted in looked if counted[0]}
             noted = self._noted(day)
-            if rest:
+            if counts:
                 self._write(
                     _note_of(project_id),
                     json_text.write({"erasure": uuid4().hex}).encode(),
                 )
-                noted |= {_below_day(key): sum(not _is_link(each) for each in lines) for key, lines in rest.items()}
+                noted |= {_below_day(key): others for key, (_, others) in counts.items()}
                 self._write(
                     f"{NOTES}/dt={day}.json",
                     json_text.write(noted, sort_keys=True).encode(),
                 )
-            for key in side_by_side.each(partial(self._rewritten, rest), rest):
-                erased.removed[place] += len(read[key]) - len(rest[key])
+            for key in side_by_side.each(partial(self._rewritten, project_id), counts):
+                erased.removed[place] += counts[key][0]
             # A run that was cut off may have left former versions of what it has rewritten.
             if noted:
                 versions = self._versions(self._records, f"records/dt={day}/")
@@ -195,8 +195,15 @@ class Erasing:
                     self._records, [each for each in versions if each["Key"] in names and not each["IsLatest"]]
                 )
 
-    def _rewritten(self, lines: Mapping[str, list[bytes]], key: str) -> str:
-        self._write(key, gzip.compress(b"".join(each + b"\n" for each in lines[key]), mtime=0))
+    def _parted(self, project_id: str, key: str) -> tuple[int, int]:
+        """How many lines of an object are the project's, and how many of the others are records."""
+        lines = self._lines(key)
+        rest = [each for each in lines if not _is_of(each, project_id)]
+        return len(lines) - len(rest), sum(not _is_link(each) for each in rest)
+
+    def _rewritten(self, project_id: str, key: str) -> str:
+        rest = (each + b"\n" for each in self._lines(key) if not _is_of(each, project_id))
+        self._write(key, gzip.compress(b"".join(rest), mtime=0))
         return key
 
     def _look_again(self, project_id: str, first: str, erased: Erased) -> None:
@@ -211,8 +218,9 @@ class Erasing:
             found = sum(1 for _ in self._versions(self._bodies, f"{area}/{project_id}/"))
             erased.left[f"bodies bucket, {area}/"] += found
         erased.left[_TRAIL] += sum(1 for _ in self._versions(self._records, folder_of(project_id)))
-        for lines in side_by_side.each(self._lines, self._keys("records/dt=", after=f"records/dt={first}")):
-            erased.left["delivery records"] += sum(_is_of(each, project_id) for each in lines)
+        keys = self._keys("records/dt=", after=f"records/dt={first}")
+        for own, _ in side_by_side.each(partial(self._parted, project_id), keys):
+            erased.left["delivery records"] += own
         erased.left[_FORMER] += sum(1 for _ in self._former(first))
         days = self._noted_days(first)
         outdated = {day for day in days if self._is_outdated(day)}

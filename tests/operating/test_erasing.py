@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import boto3
 import pytest
 from cli.__main__ import run
-from cli.archive.erasing import NOTED_PROJECTS, NOTES, SETTLED_MS, TAKEN_OUT
+from cli.archive.erasing import NOTED_PROJECTS, NOTES, SETTLED_MS, TAKEN_OUT, Erasing
 from cli.archive.holdings import BODIES, NOBODY, RECORDS, TABLES, owner
+from cli.side_by_side import AT_ONCE
 from tests.cli.deployment import answering, described, with_credentials
 from tests.cloud import aws_services as aws
 from tests.notifications.store import aws_notifications
@@ -278,6 +280,31 @@ def test_a_link_to_another_object_stays_and_is_not_counted(hub: Hub) -> None:
     assert [json.loads(each) for each in left.splitlines()] == lines[1:]
     [note] = hub.stored(RECORDS_BUCKET)[f"records/erased/dt={DAY}.json"]
     assert json.loads(note) == {hub.raw: 2, "hour=05/messages-5-6-2.json.gz": 1}
+
+
+def test_a_day_is_never_in_memory_as_a_whole(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a day of many objects, each with a record of the project
+    for number in range(60):
+        hub.write_records(f"records/dt={DAY}/hour=07/messages-5-{number}-2.json.gz", [OTHER, hub.project])
+    read, alive, most = Erasing._lines, WeakSet[Lines](), [0]
+
+    def lines(erasing: Erasing, key: str) -> list[bytes]:
+        found = Lines(read(erasing, key))
+        alive.add(found)
+        most[0] = max(most[0], len(alive))
+        return found
+
+    monkeypatch.setattr(Erasing, "_lines", lines)
+    # When the project is deleted
+    hub.delete()
+    # Then no more objects were in memory together than are read side by side
+    assert most[0] <= AT_ONCE + 1
+
+
+class Lines(list[bytes]):
+    """Lines of which is seen whether they are in memory still."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 def test_what_is_no_record_goes_if_it_names_the_project_and_an_object_that_cannot_be_read_is_named(
