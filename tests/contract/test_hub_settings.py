@@ -127,6 +127,17 @@ def test_parameters_are_one_per_name_in_order_of_names(settings: HubSettings) ->
     assert settings.parameters(OTHER_PROJECT) == []
 
 
+def test_a_service_s_parameters_are_read_beside_many_others(settings: HubSettings) -> None:
+    # Given more than a page of parameters
+    large = [parameter(f"p{number}", 32_768 * "x") for number in range(40)]
+    for each in large:
+        settings.set_parameter(each)
+    # When a service is asked that has some, in the order of its mapping, then it gets those that are there
+    some = [large[each] for each in (7, 39, 0, 12)]
+    assert settings.parameters_of(PROJECT, [*(each.parameter_id for each in some), "gone"]) == some
+    assert settings.parameters_of(PROJECT, []) == settings.parameters_of(OTHER_PROJECT, ["x"]) == []
+
+
 def test_an_older_value_never_replaces_a_newer_one(settings: HubSettings) -> None:
     assert settings.set_parameter(parameter("w", "2", as_of=NOW, data_type=DataType.PASSWORD))
     assert not settings.set_parameter(parameter("w", "1", as_of=NOW - 1))

@@ -45,7 +45,13 @@ READS = frozenset(
     {
         *("bodies.get", "config.noted_changes", "config.project", "config.queue", "messages.deliveries"),
         *("messages.messages", "schedule.due", "schedule.positions", "settings.mapping", "settings.mappings"),
-        *("settings.parameters", "subscribers.backlog", "subscribers.listed_backlogs", "subscribers.slow"),
+        *(
+            "settings.parameters",
+            "settings.parameters_of",
+            "subscribers.backlog",
+            "subscribers.listed_backlogs",
+            "subscribers.slow",
+        ),
     }
 )
 """Calls without effect: for them it is one fault whether it strikes before or after they took it."""

@@ -91,6 +91,10 @@ class FakeHubSettings:
     def parameters(self, project_id: str) -> list[Parameter]:
         return [each for (project, _), each in sorted(self._parameters.items()) if project == project_id]
 
+    def parameters_of(self, project_id: str, ids: Sequence[str]) -> list[Parameter]:
+        by_id = {each.parameter_id: each for each in self.parameters(project_id)}
+        return [by_id[each] for each in ids if each in by_id]
+
     def set_parameter(self, parameter: Parameter) -> bool:
         key = (parameter.project, parameter.name)
         with self._lock:

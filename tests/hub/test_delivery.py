@@ -16,7 +16,7 @@ from tests.hub.world import URL, HubWorld
 from pushhub.engine.model.delivery import resume
 from pushhub.hub.model.filters import Filter, FilterOperator
 from pushhub.hub.model.log import HubState, Location
-from pushhub.hub.model.mapping import ServiceOptions
+from pushhub.hub.model.mapping import MAX_PARAMETERS, ServiceOptions
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.model.schedule import Scheduler
@@ -353,6 +353,25 @@ def test_an_answer_to_an_older_request_does_not_take_a_watermark_back(world: Hub
     world.push_message("order:poll")
     world.run(seconds=5)
     assert [each.value for each in world.settings.parameters(PROJECT)] == ["3"]
+
+
+def test_a_service_that_names_new_parameters_in_each_answer_is_sent_no_more_than_it_can_have(world: HubWorld) -> None:
+    # Given a service that sets other parameters each time
+    numbers = iter(range(10**6))
+
+    def says(_: dict[str, Any]) -> dict[str, Any]:
+        return {"parameters": [{"name": f"p{next(numbers)}", "value": "1"} for _ in range(150)]}
+
+    mapping = world.map("order:new", says=says)
+    # When it has answered several messages
+    for _ in range(3):
+        world.push_message()
+        world.run(seconds=5)
+    # Then all are kept, and it is sent as many as its mapping can have
+    assert len(world.settings.parameters(PROJECT)) == 450
+    stored = world.settings.mapping(PROJECT, mapping.mapping_id)
+    assert stored is not None
+    assert len(stored.parameter_ids) == MAX_PARAMETERS
 
 
 @pytest.mark.parametrize("answer", [500, Reply(status_code=500, body=b"<h1>Oops</h1>"), Reply(status_code=204)])

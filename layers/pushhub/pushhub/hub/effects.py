@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import read_change_save
 from pushhub.engine.component import Component
+from pushhub.hub.model.mapping import MAX_PARAMETERS
 from pushhub.hub.model.message import MAX_CHAIN, HubMessage
 from pushhub.hub.model.notice import (
     Level,
@@ -195,9 +196,12 @@ class HubEffects(Component):
 
     def _attach_to(self, project_id: str, mapping: ServiceMapping, ids: Sequence[str]) -> None:
         def attached(current: ServiceMapping | None) -> ServiceMapping | None:
-            if current is None or set(ids) <= set(current.parameter_ids):
+            if current is None:
                 return None
-            return replace(current, parameter_ids=tuple(dict.fromkeys((*current.parameter_ids, *ids))))
+            # A service that names new ones in each answer would be sent ever more of them.
+            most = max(MAX_PARAMETERS, len(current.parameter_ids))
+            attached_ids = tuple(dict.fromkeys((*current.parameter_ids, *ids)))[:most]
+            return None if attached_ids == current.parameter_ids else replace(current, parameter_ids=attached_ids)
 
         def save(changed: ServiceMapping | None) -> None:
             if changed is not None:

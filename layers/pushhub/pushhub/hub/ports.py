@@ -98,6 +98,11 @@ class ReadParameters(Protocol):
     def parameters(self, project_id: str) -> list[Parameter]:
         """All parameters of a store, by name."""
 
+    def parameters_of(self, project_id: str, ids: Sequence[str]) -> list[Parameter]:
+        """The parameters with the given ids, in their order; those that are gone are left out. However much a store has
+        of others, little of that is read.
+        """
+
 
 class Parameters(ReadParameters, Protocol):
     """Parameters of stores. All reads are consistent."""

@@ -39,8 +39,7 @@ class ServiceRequests(Component):
 
     def ask(self, order: PushOrder, mapping: ServiceMapping, content: HubMessage, object_id: str) -> Sent:
         """Make one request, to the service or, after it has taken the message for later, to its ``update_url``."""
-        by_id = {each.parameter_id: each for each in self.settings.parameters(order.message.project)}
-        parameters = [by_id[each] for each in mapping.parameter_ids if each in by_id]
+        parameters = self.settings.parameters_of(order.message.project, mapping.parameter_ids)
         project, body = order.message.project, request_body(content, object_id, parameters)
         url = order.delivery.update_url or mapping.url
         signature = self.signing.signature(

@@ -8,11 +8,11 @@ from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS
 from pushhub.hub.api.call import MAX_PAGE
 from pushhub.hub.model.filters import FilterOperator, MatchRule
 from pushhub.hub.model.log import HubState, Location
+from pushhub.hub.model.mapping import MAX_PARAMETERS as MAX_PARAMETERS_OF_MAPPING
 from pushhub.hub.model.message import MAX_CHAIN
 from pushhub.hub.model.notice import Level
 from pushhub.hub.model.parameters import DataType
 from pushhub.hub.wire.mapping import LONGEST_WAIT_S, MAX_FILTERS, MAX_IDENTIFIERS, MAX_MESSAGES
-from pushhub.hub.wire.mapping import MAX_PARAMETERS as MAX_PARAMETERS_OF_MAPPING
 from pushhub.web.api import Auth
 from pushhub.web.description import (
     GATES_SHOWN,

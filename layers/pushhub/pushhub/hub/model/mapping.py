@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pushhub.base.gates import ClientCertificate
     from pushhub.hub.model.filters import Filter
 
+MAX_PARAMETERS = 200
+"""Parameters that are sent to a service."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceOptions:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pushhub.base import json_text
 from pushhub.cloud.table import Item, TableStore, number, text
@@ -85,8 +85,13 @@ class DynamoDBSchedulers(TableStore):
 
     def all(self, project_id: str, prefix: str) -> Iterator[Item]:
         """The settings of a store whose sort keys begin alike, read consistently."""
+        for page in self.pages(project_id, prefix):
+            yield from page["Items"]
+
+    def pages(self, project_id: str, prefix: str) -> Iterator[Any]:
+        """The same page by page, read lazily."""
         key = store_key(project_id, prefix)
-        return self._table.items(
+        return self._table.pages(
             KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
             ExpressionAttributeValues={":pk": key["pk"], ":prefix": key["sk"]},
             ConsistentRead=True,

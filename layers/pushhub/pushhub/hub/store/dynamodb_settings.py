@@ -23,6 +23,8 @@ from pushhub.hub.store.dynamodb_schedulers import DynamoDBSchedulers
 from pushhub.hub.tokens import sealed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
@@ -82,6 +84,21 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
     def parameters(self, project_id: str) -> list[Parameter]:
         found = [decode_parameter(each, project_id, self._credentials) for each in self.all(project_id, PARAMETER)]
         return sorted(found, key=lambda each: each.name)
+
+    def parameters_of(self, project_id: str, ids: Sequence[str]) -> list[Parameter]:
+        """All of a store's are one cheap read, unless they are more than a page of a megabyte: a partition gives twelve
+        a second, so those that it does not have are then read alone.
+        """
+        if not ids:
+            return []
+        page = next(self.pages(project_id, PARAMETER))
+        found = {each["sk"]["S"].removeprefix(PARAMETER): each for each in page["Items"]}
+        if page.get("LastEvaluatedKey"):
+            alone = {
+                each: self._table.get(store_key(project_id, PARAMETER + each)) for each in ids if each not in found
+            }
+            found |= {name: item for name, item in alone.items() if item is not None}
+        return [decode_parameter(found[each], project_id, self._credentials) for each in ids if each in found]
 
     def set_parameter(self, parameter: Parameter) -> bool:
         item = encode_parameter(parameter, self._credentials)

@@ -16,7 +16,7 @@ from pushhub.base.signing import MAX_GRACE_S
 from pushhub.base.signing_change import KEEP, SigningChange
 from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
 from pushhub.hub.model.filters import Filter, FilterOperator, MatchRule, text_of
-from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
+from pushhub.hub.model.mapping import MAX_PARAMETERS, ServiceMapping, ServiceOptions
 from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.object_ids import is_object_id
 from pushhub.hub.wire.fields import CheckedFields, InvalidObject
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pushhub.hub.model.integration import Integration
 
 MAX_MESSAGES = 200
-MAX_PARAMETERS = 200
 MAX_FILTERS = 50
 MAX_IDENTIFIERS = 20
 MAX_PATH = 500
