@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -354,15 +354,19 @@ def test_exhausted_deliveries_are_handed_over_together_and_those_that_fail_come_
     asked: list[list[WorkOrder]] = []
 
     class Posts:
-        def run(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
+        def run(
+            self, orders: Sequence[WorkOrder], *, repeated: Collection[DeliveryKey], remaining_ms: Callable[[], int]
+        ) -> dict[DeliveryKey, Exception]:
             asked.append([*orders])
+            assert {each.message_id for each in repeated} == {"4"}
+            assert remaining_ms() == Context().get_remaining_time_in_millis()
             return {each.key: Unavailable("dynamodb:PutItem") for each in orders if each.key.message_id == "3"}
 
     def order(number: int) -> WorkOrder:
         return WorkOrder(key=DeliveryKey("p", "u", str(number), "s"), queue="q")
 
     def record(sqs_id: str, body: str) -> dict[str, Any]:
-        attributes = {"ApproximateReceiveCount": "1"}
+        attributes = {"ApproximateReceiveCount": "2" if sqs_id == "sqs-4" else "1"}
         return {"messageId": sqs_id, "receiptHandle": "none", "body": body, "attributes": attributes}
 
     ports = SimpleNamespace(clock=FakeClock())

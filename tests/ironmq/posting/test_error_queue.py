@@ -14,6 +14,8 @@ from tests.fakes import Fault, FaultPlan
 from tests.fakes.large_bodies import large_body
 from tests.ironmq.api.hub import Hub
 
+from pushhub.base.errors import Unavailable
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import BodyRef, NewMessage
 from pushhub.engine.model.work import WorkOrder
 from pushhub.ironmq.posting import error_queue
@@ -102,9 +104,9 @@ def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> 
     assert answer["subscribers"][0]["code"] == 500
 
 
-def exhausted(world: World, queue: str, count: int) -> list[WorkOrder]:
+def exhausted(world: World, queue: str, count: int, body: bytes = b"x") -> list[WorkOrder]:
     """This many exhausted deliveries of a queue that have not been handled yet."""
-    world.post(queue, *[b"x"] * count)
+    world.post(queue, *[body] * count)
     world.dispatch_only()
     keep = world.push.run(world.push_queue.receive(), source=world.push_queue, remaining_ms=lambda: 10**9)
     assert keep == set()
@@ -155,6 +157,40 @@ def test_error_messages_that_cannot_be_written_come_again(call: str) -> None:
     # And all are posted once they are redelivered
     assert world.error_queue_post.run(orders) == {}
     assert len(world.pulled("failed")) == 10
+
+
+@pytest.mark.parametrize("pushed", [False, True])
+def test_more_than_a_run_has_time_for_is_posted_in_several(monkeypatch: pytest.MonkeyPatch, *, pushed: bool) -> None:
+    # Given exhausted deliveries of large messages, and runs that have time for two of them
+    monkeypatch.setattr(error_queue, "TOGETHER_BYTES", 50_000)
+    world = failing_world("q")
+    if pushed:
+        world.make_queue("failed", subscribers("https://later.example/"))
+    orders = exhausted(world, "q", 6, body=large_body(20_000))
+    written: list[int] = []
+    real = world.bodies.put
+
+    def put(project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
+        written.append(len(bodies))
+        return real(project_id, bodies, now)
+
+    monkeypatch.setattr(world.bodies, "put", put)
+    repeated: set[DeliveryKey] = set()
+    left: list[int] = []
+    for run in range(3):
+        # When they come again and again
+        time = iter([30_000, 5_000])
+        failed = world.error_queue_post.run(
+            orders,
+            repeated=repeated,
+            remaining_ms=lambda time=time: next(time, 0),  # type: ignore[misc]
+        )
+        repeated = {each.key for each in orders}
+        left.append(len(failed))
+        assert all(isinstance(each, Unavailable) for each in failed.values()), run
+    # Then each run goes on where the one before it ended, and nothing is done twice
+    assert left == [4, 2, 0]
+    assert written == [2, 2, 2]
 
 
 def test_large_bodies_are_in_memory_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ Parts are made on first use, because each function needs only a few of them.
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -62,8 +62,14 @@ class RecordListener(typing.Protocol):
 class ExhaustedHandler(typing.Protocol):
     """Handles deliveries that are out of tries."""
 
-    def run(self, orders: Sequence[WorkOrder]) -> Mapping[DeliveryKey, Exception]:
+    def run(
+        self, orders: Sequence[WorkOrder], *, repeated: Collection[DeliveryKey], remaining_ms: Callable[[], int]
+    ) -> Mapping[DeliveryKey, Exception]:
         """Handle a batch; ignores deliveries of other protocols. Safe to repeat.
+
+        Args:
+            repeated: Deliveries of which there was a run before.
+            remaining_ms: Milliseconds that the run has left.
 
         Returns:
             The deliveries that could not be handled, with the reason; they have to be retried. The others are not

@@ -315,8 +315,10 @@ class Ironmq:
         return ErrorQueuePost(
             config=outside.config,
             messages=outside.messages,
+            pull=self.ports.pull,
             bodies=outside.bodies,
             intake=self.intake,
+            clock=outside.clock,
             telemetry=outside.telemetry,
             executor=outside.executor,
         )

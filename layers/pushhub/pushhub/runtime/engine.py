@@ -203,7 +203,7 @@ def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
     return {"swept": swept}
 
 
-def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
+def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """SQS errors: post exhausted deliveries to their error queues, as one batch.
 
     A failed one is redelivered, and finally goes to the dead-letter queue.
@@ -212,8 +212,11 @@ def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -
     now = hub.engine.ports.clock.now()
     orders, poison = read_orders(event, now=now, telemetry=telemetry, late_ms=ERRORS_LATE_MS)
     keep = {*poison}
+    repeated = {each.order.key for each in orders if each.receive_count > 1}
     for handler in handlers:
-        failed = handler.run([each.order for each in orders])
+        failed = handler.run(
+            [each.order for each in orders], repeated=repeated, remaining_ms=context.get_remaining_time_in_millis
+        )
         for each in orders:
             error = failed.get(each.order.key)
             if error is not None:

@@ -6,23 +6,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import MessageNotFound, Unavailable, Unreadable
+from pushhub.base.errors import MessageNotFound, Overdue, Unavailable, Unreadable
+from pushhub.base.ids import derived_message_id
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import MAX_HOPS, Message, NewMessage
 from pushhub.ironmq.posting.intake import Caused, QueueIntake
 from pushhub.ironmq.wire.error_queue import error_message_body
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from concurrent.futures import Executor
 
-    from pushhub.base.ports import Telemetry
+    from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import BodyStore, QueueSource, StoredMessages
+    from pushhub.ironmq.ports import PulledMessages
 
 CAUSE = "exhausted/"
 """Prefix of the causes of error messages."""
@@ -30,8 +33,11 @@ CAUSE = "exhausted/"
 GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.EXPIRED})
 
 
-TOGETHER_BYTES = 40_000_000
-"""Bytes of bodies held in memory at a time for error messages: ten of the largest."""
+TOGETHER_BYTES = 16_000_000
+"""Bytes of bodies held in memory at a time for error messages: four of the largest."""
+
+MARGIN_MS = 12_000
+"""When no more time than this is left, no further bodies are read, milliseconds."""
 
 
 class ErrorQueuePost(Component):
@@ -43,36 +49,55 @@ class ErrorQueuePost(Component):
 
     config: QueueSource
     messages: StoredMessages
+    pull: PulledMessages  # Shows which error messages are there already.
     bodies: BodyStore
     intake: QueueIntake  # Posts to the error queue, only once per delivery however often it is called.
+    clock: Clock
     telemetry: Telemetry
     executor: Executor  # Reads bodies and writes messages in parallel.
 
-    def run(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
-        """Handle exhausted deliveries; returns those that failed, and why. Safe to repeat."""
+    def run(
+        self,
+        orders: Sequence[WorkOrder],
+        *,
+        repeated: Collection[DeliveryKey] = (),
+        remaining_ms: Callable[[], int] | None = None,
+    ) -> dict[DeliveryKey, Exception]:
+        """Handle exhausted deliveries; returns those that failed, and why, also those for which there was no time. Safe
+        to repeat.
+
+        Args:
+            repeated: Those that an earlier run may have posted: what it did is not done again, so that each run goes
+                on, however large the messages are.
+            remaining_ms: Milliseconds that the run has left; None for no end.
+        """
         queues: dict[tuple[str, str, str], dict[DeliveryKey, WorkOrder]] = {}
         for order in orders:
             queues.setdefault((order.key.project, order.queue, order.key.queue_uid), {})[order.key] = order
         failed: dict[DeliveryKey, Exception] = {}
         for together in queues.values():
-            failed |= self._tried([*together.values()])
+            failed |= self._tried([*together.values()], repeated, remaining_ms)
         return failed
 
-    def _tried(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
+    def _tried(
+        self, orders: Sequence[WorkOrder], repeated: Collection[DeliveryKey], remaining_ms: Callable[[], int] | None
+    ) -> dict[DeliveryKey, Exception]:
         """Handle deliveries of one queue; one of which nothing can be read keeps no other waiting."""
         try:
-            return self._of_one_queue(orders)
+            return self._of_one_queue(orders, repeated, remaining_ms)
         except Unreadable as error:
             if len(orders) == 1:
                 return {orders[0].key: error}
             failed: dict[DeliveryKey, Exception] = {}
             for each in orders:
-                failed |= self._tried([each])
+                failed |= self._tried([each], repeated, remaining_ms)
             return failed
         except Unavailable as error:
             return dict.fromkeys((each.key for each in orders), error)
 
-    def _of_one_queue(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
+    def _of_one_queue(
+        self, orders: Sequence[WorkOrder], repeated: Collection[DeliveryKey], remaining_ms: Callable[[], int] | None
+    ) -> dict[DeliveryKey, Exception]:
         first = orders[0]
         # A cached queue may be older than the message, and an error message skipped because of that would be lost.
         queue = self.config.queue(first.key.project, first.queue, fresh=True)
@@ -83,9 +108,42 @@ class ErrorQueuePost(Component):
             self._skip(orders, "no_error_queue")
             return {}
         failed: dict[DeliveryKey, Exception] = {}
-        for together in _by_size(self._owed(orders)):
-            failed |= self._posted(queue, queue.push.error_queue, together)
+        owed = [*self._owed(orders)]
+        if any(each.key in repeated for _, each in owed):
+            owed = self._not_there(queue, queue.push.error_queue, owed, repeated)
+        for together in _by_size(owed):
+            if remaining_ms is not None and remaining_ms() <= MARGIN_MS:
+                failed |= dict.fromkeys((each.key for _, each in together), Overdue("posting error messages"))
+            else:
+                failed |= self._posted(queue, queue.push.error_queue, together)
         return failed
+
+    def _not_there(
+        self,
+        queue: Queue,
+        error_queue: str,
+        owed: Sequence[tuple[Message, Delivery]],
+        repeated: Collection[DeliveryKey],
+    ) -> list[tuple[Message, Delivery]]:
+        """Deliveries whose error message is not in its queue yet."""
+        target = self.intake.queue(queue.project, error_queue)
+
+        def is_there(each: tuple[Message, Delivery]) -> bool:
+            _, delivery = each
+            if delivery.key not in repeated:
+                return False
+            cause = _cause(queue, delivery)
+            message_id = derived_message_id(delivery.settled_at or 0, cause, 0)
+            if target.is_push:
+                key = MessageKey(target.project, target.uid, message_id)
+                stored = self.messages.messages([key]).get(key)
+            else:
+                held = self.pull.get(MessageKey(target.project, target.pull_uid, message_id), self.clock.now())
+                stored = held.message if held else None
+            return stored is not None and stored.cause == cause
+
+        there = self.executor.map(is_there, owed)
+        return [each for each, is_known in zip(owed, there, strict=True) if not is_known]
 
     def _owed(self, orders: Sequence[WorkOrder]) -> Iterator[tuple[Message, Delivery]]:
         """Deliveries that need an error message."""
@@ -148,7 +206,7 @@ class ErrorQueuePost(Component):
                     descendants=max(0, allowance - 1),
                     trace=message.trace,
                 ),
-                cause=f"{CAUSE}{queue.uid}/{delivery.delivery_id}",
+                cause=_cause(queue, delivery),
                 at=delivery.settled_at or 0,
             )
         except Exception as error:  # noqa: BLE001 (the caller is told; it must not touch the others)
@@ -164,6 +222,10 @@ class ErrorQueuePost(Component):
         """Nothing to post; exhausted deliveries remain visible in the index of unsettled deliveries."""
         for order in orders:
             self.telemetry.event("error_message_skipped", **order.identity, reason=reason)
+
+
+def _cause(queue: Queue, delivery: Delivery) -> str:
+    return f"{CAUSE}{queue.uid}/{delivery.delivery_id}"
 
 
 def _by_size(owed: Iterable[tuple[Message, Delivery]]) -> Iterator[list[tuple[Message, Delivery]]]:
