@@ -1,5 +1,5 @@
 """Topics that are full of large notifications, of a table that gives 12 MB of a topic a second: each consumer gets all
-of it, and each record is made.
+of it, each record is made, and a search comes to an end.
 """
 
 from __future__ import annotations
@@ -7,12 +7,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeVar
+from unittest.mock import Mock
 
 import pytest
+from tests.notifications.store.test_changes import stream_record
 from tests.notifications.world import PROJECT, NotificationWorld, recorded
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.model.catalogue import chunks_of
+from pushhub.ironmq.model.finding import MOST_READ, EventQuery
+from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.model.topic import Commit
+from pushhub.notifications.store._items import encode_commit
+from pushhub.notifications.store.changes import accepted_in_topic
 from pushhub.notifications.wire.publish import Draft
 
 A_SECOND_BYTES = 12_000_000
@@ -57,7 +64,12 @@ def world(world: NotificationWorld, monkeypatch: pytest.MonkeyPatch) -> Notifica
 def fill(world: NotificationWorld) -> None:
     for first in range(0, COUNT, AT_ONCE):
         drafts = [
-            Draft(api="events", source="1", action="CREATE", data={"n": first + place, "text": SIZE * "x"})
+            Draft(
+                api="events",
+                source="1",
+                action="CREATE",
+                data={"n": first + place, "kind": "door", "text": SIZE * "x"},
+            )
             for place in range(AT_ONCE)
         ]
         world.publishing.publish(PROJECT, drafts)
@@ -101,3 +113,80 @@ def test_records_of_a_subscriber_that_is_removed_are_made(world: NotificationWor
     # Then each delivery has an end
     kinds = Counter(each.kind for each in recorded(world))
     assert kinds == {"accepted": COUNT, "attempt": COUNT, "cancelled": 2 * COUNT}
+
+
+@pytest.fixture
+def listed(world: NotificationWorld) -> NotificationWorld:
+    """A world whose topic is full, which the catalogue has."""
+    world.connect("a")
+    fill(world)
+    images = [encode_commit(each.commit) for each in world.topics.changes]
+    accepted = [each for image in images for each in accepted_in_topic(stream_record(after=image))]
+    world.ports.catalogue.add([*chunks_of(accepted, "batch")])
+    return world
+
+
+def test_a_search_of_events_reads_a_part_and_goes_on_by_its_cursor(listed: NotificationWorld) -> None:
+    events = listed.whole.part(Ironmq)._events
+    pages, after = [], ""
+    # When what only reading can tell is looked for
+    while True:
+        page = events.run(PROJECT, EventQuery(kind="topic", type="events UPDATE", after=after))
+        pages.append(page)
+        if page.after is None:
+            break
+        assert page.after != after
+        after = page.after
+        listed.clock.advance(seconds=1)
+    # Then each page has read so much, and the last is the end
+    assert len(pages) == 1 + COUNT * SIZE // MOST_READ
+    assert [each.found for each in pages] == [[]] * len(pages)
+
+
+def test_a_search_of_events_that_the_table_refuses_goes_on_where_it_was(listed: NotificationWorld) -> None:
+    # Given clients that list a full topic side by side, within the same second
+    events, after, found = listed.whole.part(Ironmq)._events, "", 0
+    refused = 0
+    while True:
+        page = events.run(PROJECT, EventQuery(kind="topic", count=100, after=after))
+        found += len(page.found)
+        if page.after is None:
+            break
+        # Then a request that may read no more says so, and where it continues
+        if not page.found:
+            refused += 1
+            listed.clock.advance(seconds=1)
+        after = page.after
+    assert (found, refused > 0) == (COUNT, True)
+
+
+def test_a_search_by_value_reads_a_part_and_goes_on_by_its_cursor(listed: NotificationWorld) -> None:
+    search = listed.whole.part(Ironmq)._search
+    # When words are looked for that only some of the messages with the longest one may have
+    found, after, requests = 0, None, 0
+    while requests == 0 or after is not None:
+        page = search.run(PROJECT, "door no", after)
+        found += len(page.hits)
+        after = page.after
+        requests += 1
+        listed.clock.advance(seconds=1)
+    # Then it took some requests, of which none was refused
+    assert (found, requests) == (0, 1 + COUNT * SIZE // MOST_READ)
+
+
+def test_a_commit_is_read_once_for_all_its_notifications(
+    world: NotificationWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a hundred notifications of one request, which are one commit
+    world.connect("a")
+    world.publish(*range(100))
+    (change,) = world.topics.changes
+    accepted = accepted_in_topic(stream_record(after=encode_commit(change.commit)))
+    world.ports.catalogue.add([*chunks_of(accepted, "batch")])
+    commits_at = Mock(side_effect=world.topics.commits_at)
+    monkeypatch.setattr(world.topics, "commits_at", commits_at)
+    # When all are listed
+    events = world.whole.part(Ironmq)._events
+    assert len(events.run(PROJECT, EventQuery(kind="topic", count=100)).found) == 100
+    # Then it was read once
+    commits_at.assert_called_once()

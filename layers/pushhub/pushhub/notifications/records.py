@@ -5,6 +5,7 @@ contents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pushhub.base.errors import Unavailable
@@ -62,7 +63,7 @@ class NotificationRecords(Component):
         commits: dict[int, Commit] = {}
         for start in range(0, len(sequences), _SINGLE_PER_READ):
             some = sequences[start : start + _SINGLE_PER_READ]
-            commits |= self._patiently(lambda some=some: self.topics.commits_at(topic, some))  # type: ignore[misc]
+            commits |= self._patiently(partial(self.topics.commits_at, topic, some))
         return commits
 
     def _patiently(self, read: Callable[[], Found]) -> Found:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pushhub.engine.component import Component
 from pushhub.engine.model.catalogue import DAY_MS, Seen, days_until
-from pushhub.ironmq.finding.lookup import QUEUE, Lookup, entry_of
-from pushhub.ironmq.model.finding import LOOKS_MS, EventPage, EventQuery
+from pushhub.ironmq.finding.lookup import QUEUE, Lookup
+from pushhub.ironmq.model.finding import LOOKS_MS, MOST_READ, EventPage, EventQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,15 +34,17 @@ class Events(Component):
 
     def run(self, project_id: str, query: EventQuery) -> EventPage:
         """A page of messages. Messages appear in the catalogue within two minutes; those that are gone are left out."""
-        began = self.clock.now()
+        began, read = self.clock.now(), 0
         found: list[Found] = []
         for seen in self._listed(project_id, query, began):
-            if len(found) == query.count or self.clock.now() - began >= LOOKS_MS:
+            enough = len(found) == query.count or read >= MOST_READ or self.clock.now() - began >= LOOKS_MS
+            shown = None if enough else self.lookup.one(project_id, seen) if self._may_be(seen, query) else ()
+            if shown is None:
                 # This one is looked at again.
                 after = f"{seen.accepted_at // DAY_MS}#{int(seen.message_id) + 1}"
                 return EventPage(found=found, after=after, looked_back_to=seen.accepted_at)
-            if self._may_be(seen, query):
-                found += (each for each in self.lookup.each([entry_of(project_id, seen)]) if _is(each, query))
+            read += sum(len(each.content) for each in shown)
+            found += (each for each in shown if _is(each, query))
         return EventPage(found=found, after=None, looked_back_to=None)
 
     def _listed(self, project_id: str, query: EventQuery, now: int) -> Iterator[Seen]:

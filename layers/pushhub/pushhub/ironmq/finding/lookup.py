@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import MessageNotFound
+from pushhub.base.errors import MessageNotFound, Unavailable
 from pushhub.engine.component import Component
 from pushhub.engine.model.search import Found, IndexEntry, Receiver
 from pushhub.ironmq.wire.statuses import asked_as
@@ -44,6 +44,15 @@ class Lookup(Component):
                 found = self._found(queues[entry.queue], entry)
             if found is not None:
                 yield found
+
+    def one(self, project_id: str, seen: Seen) -> Sequence[Found] | None:
+        """A message of the catalogue, if it is still there; None while its table is asked too often."""
+        try:
+            return [*self.each([entry_of(project_id, seen)])]
+        except Unavailable as error:
+            if not error.throttled:
+                raise
+            return None
 
     def _elsewhere(self, entry: IndexEntry) -> Found | None:
         for finder in self.finders(entry.queue):

@@ -10,8 +10,7 @@ from pushhub.engine.component import Component
 from pushhub.engine.model.catalogue import DAY_MS, KEPT_DAYS, LEFT_OUT, Place, excerpt, place_of, sought
 from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.search import field_values
-from pushhub.ironmq.finding.lookup import Lookup, entry_of
-from pushhub.ironmq.model.finding import LOOKS_MS, Hit, Hits
+from pushhub.ironmq.model.finding import LOOKS_MS, MOST_READ, Hit, Hits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.search import Found
     from pushhub.engine.ports import SearchIndex, StoredMessages
     from pushhub.engine.records.ports import Catalogue
+    from pushhub.ironmq.finding.lookup import Lookup
 
 PER_PAGE = 25
 """Messages that one request finds."""
@@ -65,7 +65,7 @@ class Search(Component):
         catalogue = self.catalogue()
         days = [each for each in catalogue.days(project_id) if each.number >= began // DAY_MS - KEPT_DAYS]
         step, day_before, before = after.removeprefix(CONTINUED).split("#")
-        asked = 0
+        asked = read = 0
         for each_step in _STEPS[_STEPS.index(step) :]:
             key = sought(value) if each_step == _STEPS[0] else LEFT_OUT
             for day in days:
@@ -79,14 +79,16 @@ class Search(Component):
                     return Hits(hits=hits, after=following, read_back_to=reading)
                 asked += 1
                 for seen in catalogue.with_value(project_id, day, key, before or None):
-                    if len(hits) >= PER_PAGE or self.clock.now() - began >= LOOKS_MS:
+                    enough = len(hits) >= PER_PAGE or read >= MOST_READ or self.clock.now() - began >= LOOKS_MS
+                    looked_at = (seen.queue_uid, seen.message_id) in named
+                    shown = None if enough else () if looked_at else self.lookup.one(project_id, seen)
+                    if shown is None:
                         # This one is looked at again.
                         following = f"{CONTINUED}{each_step}#{day.number}#{int(seen.message_id) + 1}"
                         reading = seen.accepted_at if each_step != _STEPS[0] else None
                         return Hits(hits=hits, after=following, read_back_to=reading)
-                    if (seen.queue_uid, seen.message_id) in named:
-                        continue
-                    for found in self.lookup.each([entry_of(project_id, seen)]):
+                    for found in shown:
+                        read += len(found.content)
                         if place := place_of(value, found.content):
                             hits.append(Hit(found=found, place=place))
                 before = day_before = ""
