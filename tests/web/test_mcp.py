@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.engine.world import BASE_URL, PROJECT
@@ -12,6 +13,7 @@ from tests.fakes import Reply
 from tests.fakes.gateway import http_event
 from tests.webhooks.world import WebhooksWorld
 
+from pushhub.base.errors import Unavailable
 from pushhub.base.times import iso_time
 from pushhub.engine.projects.projects import Projects
 from pushhub.runtime.control import answer as control
@@ -244,13 +246,60 @@ def test_a_receivers_text_cannot_end_its_fence_and_is_cut(assistant: Assistant) 
     assert texts[0] != texts[1]
 
 
-def test_answers_stay_small_however_much_there_is(assistant: Assistant) -> None:
+def test_answers_stay_small_however_much_there_is_and_no_page_passes_over_anything(assistant: Assistant) -> None:
     for number in range(60):
         assistant.world.make_endpoint(assistant.app, f"https://a.example/{number}", description="x" * 900)
-    listed, _, failed = assistant.call("list_endpoints", app=assistant.app, limit=50)
-    assert not failed
-    assert 5 < len(listed["data"]) < 50
-    assert "next page" in listed["cut"]
+    ids: list[str] = []
+    more: dict[str, str] = {}
+    while True:
+        listed, _, failed = assistant.call("list_endpoints", app=assistant.app, limit=50, **more)
+        assert not failed
+        assert 5 < len(listed["data"]) < 50
+        assert listed["count"] == len(listed["data"])
+        ids += [each["id"] for each in listed["data"]]
+        if listed["done"]:
+            break
+        more = {"iterator": listed["iterator"]}
+    assert (len(ids), len({*ids})) == (61, 61)
+
+
+def test_what_is_no_page_is_cut_and_says_so(assistant: Assistant) -> None:
+    for number in range(60):
+        endpoint = assistant.world.make_endpoint(
+            assistant.app, f"https://a.example/{number}", description="x" * 900, disabled=True
+        )
+    assert endpoint
+    troubled, _, _ = assistant.call("list_troubled")
+    assert (troubled["count"], len(troubled["data"]) < 60) == (60, True)
+    assert "Not everything fits" in troubled["cut"]
+
+
+def test_messages_with_many_receivers_are_found_page_by_page_and_none_is_passed_over(assistant: Assistant) -> None:
+    # Given messages with thirty receivers each, more than an answer has room for at once
+    for number in range(30):
+        assistant.world.make_endpoint(assistant.app, f"https://a.example/{number}", description="x" * 200)
+    posted = [assistant.fail() for _ in range(6)]
+    for name, asked in (("find_messages", {"value": "s3cr3t"}), ("list_events", {})):
+        rows: list[dict[str, Any]] = []
+        more: dict[str, str] = {}
+        while True:
+            page, _, _ = assistant.call(name, **asked, **more)
+            rows += page["found" if name == "find_messages" else "events"]
+            if page["after"] is None:
+                break
+            more = {"after": page["after"]}
+        assert [each["message_id"] for each in rows] == posted[::-1]
+        assert {len(each["deliveries"]) for each in rows} == {31}
+
+
+@pytest.mark.parametrize(("reason", "status"), [("ThrottlingException", 503), ("AccessDeniedException", 500)])
+def test_a_caller_that_cannot_be_looked_up_is_told_in_json(
+    assistant: Assistant, monkeypatch: pytest.MonkeyPatch, reason: str, status: int
+) -> None:
+    refused = Unavailable("dynamodb:GetItem", reason)
+    monkeypatch.setattr(assistant.world.config, "project_of", Mock(side_effect=refused))
+    got, body, headers = assistant.send(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    assert (got, [*body], "Retry-After" in headers) == (status, ["error"], status == 503)
 
 
 def test_a_portals_token_sees_its_application_and_no_other(assistant: Assistant) -> None:

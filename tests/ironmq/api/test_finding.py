@@ -11,8 +11,7 @@ from tests.engine.world import PROJECT
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub
 
 from pushhub.engine.model.catalogue import DAY_MS, LEAST_VALUES, Accepted, chunks_of
-from pushhub.ironmq.finding.search import PER_PAGE
-from pushhub.ironmq.model.finding import LOOKS_MS
+from pushhub.ironmq.model.finding import LOOKS_MS, PER_PAGE
 
 SHOP, CRM = "https://shop.example/in", "https://crm.example/in"
 
@@ -99,10 +98,15 @@ def test_many_with_one_value_come_page_by_page_newest_first_and_once(hub: Hub) -
     found = pages(hub, "/search", "found", value="x")
     assert [len(each) for each in found] == [PER_PAGE, PER_PAGE, 60 - 2 * PER_PAGE]
     assert [each["message_id"] for page in found for each in page] == sorted(posted, reverse=True)
+    # As few at a time as somebody wants
+    assert [len(each) for each in pages(hub, "/search", "found", value="x", limit=20)] == [20, 20, 20]
     # Also those that have it in a named field besides
     hub.call("PATCH", "/queues/orders", {"queue": {"search_fields": ["n"]}})
     posted += post(hub, "orders", *[{"n": "X"}] * 30)
     assert sorted(each["message_id"] for each in search(hub, "x")) == sorted(posted)
+    few = pages(hub, "/search", "found", value="x", limit=20)
+    assert sorted(each["message_id"] for page in few for each in page) == sorted(posted)
+    assert max(len(each) for each in few) == 20
 
 
 def test_a_search_that_takes_long_answers_and_continues(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:

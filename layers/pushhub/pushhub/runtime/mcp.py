@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from pushhub.base import json_text
-from pushhub.base.errors import RequestRefused, TooLarge, Unauthorized
+from pushhub.base.errors import Overloaded, RequestRefused, TooLarge, Unauthorized
+from pushhub.cloud.observability import logger
 from pushhub.engine.projects.suspension import is_suspended
 from pushhub.runtime.apis import handle
 from pushhub.runtime.documentation import VERSION
+from pushhub.web.api import passes
 from pushhub.web.http import MethodNotAllowed, Request, Response, serve
-from pushhub.web.mcp import MAX_REQUEST_BYTES, Tool, ToolResult, answer
+from pushhub.web.mcp import ANSWER_BYTES, MAX_REQUEST_BYTES, Tool, ToolResult, answer
 from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.wiring import Webhooks
 
@@ -48,6 +50,9 @@ MEANINGS: Final[tuple[tuple[range, str], ...]] = (
     (range(500, 600), "the endpoint or what is in front of it fails: it is tried again"),
 )
 """What a status code mostly means, the first that fits."""
+
+PAGE_BYTES: Final = ANSWER_BYTES * 4 // 5
+"""A page of this size fits into an answer whole."""
 
 APP: Final = {"type": "string", "description": "Id or uid of the application; not needed with a portal's token"}
 ENDPOINT: Final = {"type": "string", "description": "Id or uid of the endpoint"}
@@ -124,7 +129,7 @@ class Toolbox:
 
     def applications(self, given: Mapping[str, Any]) -> ToolResult:
         """A page of applications."""
-        return _listed(self._get("/api/v1/app", _paged(given)))
+        return self._page("/api/v1/app", "data", given)
 
     def troubled(self, given: Mapping[str, Any]) -> ToolResult:
         """Endpoints in trouble."""
@@ -135,7 +140,7 @@ class Toolbox:
 
     def endpoints(self, given: Mapping[str, Any]) -> ToolResult:
         """A page of endpoints."""
-        return _listed(self._get(f"{self._app(given)}/endpoint", _paged(given)))
+        return self._page(f"{self._app(given)}/endpoint", "data", given)
 
     def health(self, given: Mapping[str, Any]) -> ToolResult:
         """Health and counts of an endpoint."""
@@ -146,16 +151,15 @@ class Toolbox:
 
     def failed(self, given: Mapping[str, Any]) -> ToolResult:
         """A page of failed attempts."""
-        return _listed(self._failures(given, {**_paged(given), "with_content": "false"}))
+        return self._page(self._attempts(given), "data", given, {"status": "2", "with_content": "false"})
 
-    def _failures(self, given: Mapping[str, Any], query: Mapping[str, str]) -> dict[str, Any]:
-        path = f"{self._app(given)}/attempt/endpoint/{_segment(given['endpoint'])}"
-        return self._get(path, {"status": "2", **query})
+    def _attempts(self, given: Mapping[str, Any]) -> str:
+        return f"{self._app(given)}/attempt/endpoint/{_segment(given['endpoint'])}"
 
     def why(self, given: Mapping[str, Any]) -> ToolResult:
         """Why an endpoint fails."""
         health = self._get(f"{self._endpoint(given)}/health")
-        attempts: list[dict[str, Any]] = self._failures(given, {"limit": "50"})["data"]
+        attempts: list[dict[str, Any]] = self._get(self._attempts(given), {"status": "2", "limit": "50"})["data"]
         counts = Counter(int(each["responseStatusCode"]) for each in attempts)
         newest: dict[int, str] = {}
         for each in attempts:
@@ -185,13 +189,11 @@ class Toolbox:
 
     def find(self, given: Mapping[str, Any]) -> ToolResult:
         """Messages with a value, without what is around it."""
-        asked = {"value": given["value"], **({"after": given["after"]} if "after" in given else {})}
-        return _without_excerpts(self._get(f"/3/projects/{self._who.project}/search", asked), "found")
+        return self._page(f"/3/projects/{self._who.project}/search", "found", given)
 
     def events(self, given: Mapping[str, Any]) -> ToolResult:
         """What was accepted."""
-        asked = {name: str(each) for name, each in given.items()}
-        return _without_excerpts(self._get(f"/3/projects/{self._who.project}/events", asked), "events")
+        return self._page(f"/3/projects/{self._who.project}/events", "events", given)
 
     def resend(self, given: Mapping[str, Any]) -> ToolResult:
         """Send a message again."""
@@ -215,6 +217,21 @@ class Toolbox:
 
     def _endpoint(self, given: Mapping[str, Any]) -> str:
         return f"{self._app(given)}/endpoint/{_segment(given['endpoint'])}"
+
+    def _page(
+        self, path: str, name: str, given: Mapping[str, Any], query: Mapping[str, str] | None = None
+    ) -> ToolResult:
+        """A page of what customers named, without anything of their messages. One that would have to be cut is asked
+        for again, with less in it: its cursor would pass over what was cut off.
+        """
+        limit: int = given.get("limit", 20)
+        asked = {each: str(given[each]) for each in given if each not in ("app", "endpoint")} | {**(query or {})}
+        while True:
+            page = self._get(path, asked | {"limit": str(limit)})
+            page[name] = [{key: each[key] for key in each if key != "excerpt"} for each in page[name]]
+            if limit == 1 or len(json_text.write(page, indent=1).encode(errors="replace")) <= PAGE_BYTES:
+                return ToolResult(data={"count": len(page[name])}, found=page)
+            limit = max(1, min(limit, len(page[name])) // 2)
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
         return self._ask("GET", path, query=query)
@@ -390,21 +407,6 @@ def _answered(run: Callable[[Mapping[str, Any]], ToolResult], given: Mapping[str
         return refusal.answer
 
 
-def _listed(found: dict[str, Any]) -> ToolResult:
-    """A page of what customers named."""
-    return ToolResult(data={"count": len(found["data"])}, found=found)
-
-
-def _without_excerpts(page: dict[str, Any], name: str) -> ToolResult:
-    """A page of messages, without anything of their bodies."""
-    rows = [{key: each[key] for key in each if key != "excerpt"} for each in page[name]]
-    return ToolResult(data={"count": len(rows)}, found={**page, name: rows})
-
-
-def _paged(given: Mapping[str, Any]) -> dict[str, str]:
-    return {"limit": str(given.get("limit", 20)), **({"iterator": given["iterator"]} if "iterator" in given else {})}
-
-
 def _segment(name: str) -> str:
     """A name as one segment of a path, whatever is in it."""
     return quote(name, safe="").replace(".", "%2E") if set(name) <= {"."} else quote(name, safe="")
@@ -434,6 +436,12 @@ class Mcp:
             return self._handled(event, request)
         except RequestRefused as error:
             return _refused(error)
+        except Exception as error:  # noqa: BLE001 (the one place where faults end)
+            if passes(error):
+                logger.warning("request_shed", method=request.method, path=request.path, error=str(error))
+                return _refused(Overloaded())
+            logger.exception("request_failed", method=request.method, path=request.path)
+            return Response(status=500, body={"error": "Internal error. Please try again."})
 
     def _handled(self, event: Mapping[str, Any], request: Request) -> Response:
         if request.method != "POST":
@@ -462,4 +470,7 @@ def _refused(error: RequestRefused) -> Response:
         )
     if isinstance(error, MethodNotAllowed):
         return Response(status=405, body={"error": error.message}, headers={"Allow": ", ".join(error.allowed)})
+    if isinstance(error, Overloaded):
+        headers = {"Retry-After": str(error.retry_after_s)}
+        return Response(status=503, body={"error": error.message}, headers=headers)
     return Response(status=413 if isinstance(error, TooLarge) else 400, body={"error": error.message})

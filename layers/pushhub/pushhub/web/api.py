@@ -225,7 +225,7 @@ class Api(Generic[UseCasesT_contra, CallT]):
         except Exception as error:  # noqa: BLE001 (the one place where faults end)
             if refusal := self._dialect.refusal(error):
                 return self._refused(refusal)
-            if _passes(error):
+            if passes(error):
                 logger.warning("request_shed", method=request.method, path=self._to_log(request), error=str(error))
                 return self._refused(Overloaded())
             # The caller is told that it failed, the log why. The query is not logged, as clients put tokens into it.
@@ -321,7 +321,7 @@ class Api(Generic[UseCasesT_contra, CallT]):
         return _allowing(response, error.allowed) if isinstance(error, MethodNotAllowed) else response
 
 
-def _passes(error: Exception) -> bool:
+def passes(error: Exception) -> bool:
     """Whether the same request will probably succeed a little later: its time was over, others wrote first, a service
     was asked too often, or what it needs is no part of the hub.
     """

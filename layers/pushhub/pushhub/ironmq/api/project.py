@@ -58,7 +58,7 @@ def _outages(hub: IronUseCases, call: IronCall) -> Response:
 
 def _search(hub: IronUseCases, call: IronCall) -> Response:
     query = parse_search(call.request.query)
-    return Response(status=200, body=render_hits(hub.search().run(call.project, query.value, query.after)))
+    return Response(status=200, body=render_hits(hub.search().run(call.project, query.value, query.after, query.count)))
 
 
 def _events(hub: IronUseCases, call: IronCall) -> Response:
@@ -83,7 +83,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         _search,
         name="ironmq.search",
         summary="Find messages by a value in them",
-        query=("value", "after"),
+        query=("value", "limit", "after"),
     ),
     Route(
         "GET",

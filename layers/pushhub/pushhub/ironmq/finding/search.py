@@ -10,7 +10,7 @@ from pushhub.engine.component import Component
 from pushhub.engine.model.catalogue import DAY_MS, KEPT_DAYS, LEFT_OUT, Place, excerpt, place_of, sought
 from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.search import field_values
-from pushhub.ironmq.model.finding import LOOKS_MS, MOST_READ, Hit, Hits
+from pushhub.ironmq.model.finding import LOOKS_MS, MOST_READ, PER_PAGE, Hit, Hits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import SearchIndex, StoredMessages
     from pushhub.engine.records.ports import Catalogue
     from pushhub.ironmq.finding.lookup import Lookup
-
-PER_PAGE = 25
-"""Messages that one request finds."""
 
 MOST_NAMED = 500
 """So many of those that have the value in a named field are not shown again."""
@@ -39,7 +36,7 @@ class Search(Component):
     lookup: Lookup
     clock: Clock
 
-    def run(self, project_id: str, value: str, after: str | None) -> Hits:
+    def run(self, project_id: str, value: str, after: str | None, count: int = PER_PAGE) -> Hits:
         """The messages with a value, and where the next page begins: first those that have it in a named field, then
         those that have it anywhere, each newest first; last, those that it is found in only by reading them.
 
@@ -48,7 +45,7 @@ class Search(Component):
         """
         hits: list[Hit] = []
         if after is None or not after.startswith(CONTINUED):
-            entries, following = self.index().find(project_id, value, PER_PAGE, after)
+            entries, following = self.index().find(project_id, value, count, after)
             hits = [
                 Hit(found=each, place=Place(field=each.field, excerpt=_around(each, value)))
                 for each in self.lookup.each(entries)
@@ -56,9 +53,9 @@ class Search(Component):
             if following is not None:
                 return Hits(hits=hits, after=following)
             after = f"{CONTINUED}{_STEPS[0]}##"
-        return self._anywhere(project_id, value, after, hits)
+        return self._anywhere(project_id, value, after, hits, count)
 
-    def _anywhere(self, project_id: str, value: str, after: str, hits: list[Hit]) -> Hits:
+    def _anywhere(self, project_id: str, value: str, after: str, hits: list[Hit], count: int = PER_PAGE) -> Hits:
         entries, _ = self.index().find(project_id, value, MOST_NAMED)
         named = {(each.queue_uid, each.message_id) for each in entries}
         began = self.clock.now()
@@ -79,7 +76,7 @@ class Search(Component):
                     return Hits(hits=hits, after=following, read_back_to=reading)
                 asked += 1
                 for seen in catalogue.with_value(project_id, day, key, before or None):
-                    enough = len(hits) >= PER_PAGE or read >= MOST_READ or self.clock.now() - began >= LOOKS_MS
+                    enough = len(hits) >= count or read >= MOST_READ or self.clock.now() - began >= LOOKS_MS
                     looked_at = (seen.queue_uid, seen.message_id) in named
                     shown = None if enough else () if looked_at else self.lookup.one(project_id, seen)
                     if shown is None:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 LOOKS_MS = 1_200
 """After this time a request answers with what it has found, and says where the next one continues."""
 
+PER_PAGE = 25
+"""Messages that one request finds at most."""
+
 MOST_READ = 8_000_000
 """After so many bytes of messages, too: a partition of a table gives 12 MB a second, to all who read it."""
 

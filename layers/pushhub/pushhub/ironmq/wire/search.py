@@ -11,7 +11,7 @@ from pushhub.base.numerals import digits
 from pushhub.base.times import iso_time
 from pushhub.engine.model.catalogue import excerpt
 from pushhub.engine.model.search import MAX_VALUE
-from pushhub.ironmq.model.finding import EventQuery
+from pushhub.ironmq.model.finding import PER_PAGE, EventQuery
 from pushhub.ironmq.wire.cursors import MAX_CURSOR
 from pushhub.web.json import moment
 
@@ -46,10 +46,12 @@ class SearchQuery:
     """What somebody looks for.
 
     Attributes:
+        count: How many messages at most, 1..25.
         after: Cursor from the previous answer; None to begin.
     """
 
     value: str
+    count: int
     after: str | None
 
 
@@ -57,8 +59,9 @@ def parse_search(query: Mapping[str, str]) -> SearchQuery:
     """Read a search.
 
     Raises:
-        Invalid: No value, a value that no message can have, or no cursor.
+        Invalid: No value, a value that no message can have, no number, or no cursor.
     """
+    count = min(_count(query), PER_PAGE)
     value, after = query.get("value", "").strip(), query.get("after", "")
     if not 0 < len(value) <= MAX_VALUE:
         raise Invalid(f"value must have 1 to {MAX_VALUE} characters")
@@ -66,7 +69,7 @@ def parse_search(query: Mapping[str, str]) -> SearchQuery:
         len(after) > MAX_CURSOR or not (_INDEX_CURSOR.fullmatch(after) or _CATALOGUE_CURSOR.fullmatch(after))
     ):
         raise Invalid("after must be the cursor of an answer")
-    return SearchQuery(value=value, after=after or None)
+    return SearchQuery(value=value, count=count, after=after or None)
 
 
 def parse_events(query: Mapping[str, str]) -> EventQuery:
@@ -75,10 +78,7 @@ def parse_events(query: Mapping[str, str]) -> EventQuery:
     Raises:
         Invalid: Something that no message can have, or no cursor.
     """
-    count, after = query.get("limit", str(DEFAULT_EVENTS)), query.get("after", "")
-    limit = digits(count, 3)
-    if limit is None or not 1 <= limit <= MOST_EVENTS:
-        raise Invalid(f"limit must be 1 to {MOST_EVENTS}")
+    count, after = _count(query), query.get("after", "")
     if after and not _EVENTS_CURSOR.fullmatch(after):
         raise Invalid("after must be the cursor of an answer")
     kind = query.get("kind", "")
@@ -95,9 +95,16 @@ def parse_events(query: Mapping[str, str]) -> EventQuery:
         type=query.get("type", ""),
         since=_moment(query, "since"),
         until=_moment(query, "until"),
-        count=limit,
+        count=count,
         after=after or None,
     )
+
+
+def _count(query: Mapping[str, str]) -> int:
+    limit = digits(query.get("limit", str(DEFAULT_EVENTS)), 3)
+    if limit is None or not 1 <= limit <= MOST_EVENTS:
+        raise Invalid(f"limit must be 1 to {MOST_EVENTS}")
+    return limit
 
 
 def _moment(query: Mapping[str, str], name: str) -> int | None:
