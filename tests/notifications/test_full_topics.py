@@ -20,6 +20,7 @@ from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.model.topic import Commit
 from pushhub.notifications.store._items import encode_commit
 from pushhub.notifications.store.changes import accepted_in_topic
+from pushhub.notifications.wire.errors import BacklogFull
 from pushhub.notifications.wire.publish import Draft
 
 A_SECOND_BYTES = 12_000_000
@@ -113,6 +114,78 @@ def test_records_of_a_subscriber_that_is_removed_are_made(world: NotificationWor
     # Then each delivery has an end
     kinds = Counter(each.kind for each in recorded(world))
     assert kinds == {"accepted": COUNT, "attempt": COUNT, "cancelled": 2 * COUNT}
+
+
+def test_what_has_expired_is_passed_over_in_parts(world: NotificationWorld) -> None:
+    # Given a consumer that was sent all of a full topic, and one that was not, both away until all had expired
+    for connection, name in (("a", "app"), ("b", "other")):
+        world.connect(connection, world.token(name))
+    world.disconnect("b")
+    fill(world)
+    send(world)
+    world.disconnect("a")
+    world.clock.advance(seconds=37 * 3_600)
+    # When both connect again, and something is published
+    world.connect("c")
+    world.connect("d", world.token("other"))
+    world.publish(4711)
+    send(world)
+    # Then both get it
+    assert (world.numbers("c"), world.numbers("d")) == ([4711], [4711])
+
+
+def test_what_waits_for_a_full_window_is_passed_over_in_parts(world: NotificationWorld) -> None:
+    # Given a consumer whose window is full, and that acknowledges nothing
+    world.ports.window = 50
+    world.start()
+    token = world.token(shared=True)
+    world.connect("a", token)
+    world.publish(*range(1_000, 1_050), source="1")
+    send(world)
+    # When a full topic waits for it, and something is published for one that it shares the subscriber with
+    world.connect("b", token)
+    fill(world)
+    for number in range(10):
+        world.publish(number, source=f"s{number}")
+    send(world)
+    # Then that one gets it
+    assert len(world.numbers("a")) == 50
+    assert world.numbers("b")
+
+
+def test_one_of_each_large_commit_is_sent_again(world: NotificationWorld) -> None:
+    # Given a consumer that has acknowledged all but one of the hundred notifications of each commit of a full topic
+    world.ports.window = 10_000
+    world.start()
+    world.connect("a")
+    for number in range(100):
+        drafts = [Draft(api="events", source="1", action="CREATE", data={"n": number, "text": 2_500 * "x"})] * 100
+        world.publishing.publish(PROJECT, drafts)
+    send(world)
+    frames = world.frames("a")
+    assert len(frames) == 10_000
+    for place, each in enumerate(frames):
+        if place % 100:
+            world.consumers.receive("a", each.ack_id)
+    world.disconnect("a")
+    # When it connects again
+    world.connect("b")
+    send(world)
+    # Then it gets those
+    assert world.numbers("b") == [*range(100)]
+
+
+def test_a_publisher_is_told_at_once_whether_a_topic_is_full(world: NotificationWorld) -> None:
+    # Given a full topic of which all has expired, while its subscriber was away
+    world.connect("a")
+    world.disconnect("a")
+    fill(world)
+    world.clock.advance(seconds=37 * 3_600)
+    # When a topic full is published again, Then it is taken, within the second
+    fill(world)
+    # And what is more is not
+    with pytest.raises(BacklogFull):
+        fill(world)
 
 
 @pytest.fixture

@@ -23,14 +23,13 @@ from pushhub.notifications.wire.errors import BacklogFull
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
-    from pushhub.notifications.model.backlog import Backlog
     from pushhub.notifications.waker import Waker
 
 APPEND_WITHIN_MS = 20_000
 """A place not filled within this time after it was reserved is left to the readers, milliseconds."""
 
 _ROUNDS = 5
-_SCAN = 100
+_SCAN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,22 +139,39 @@ class TopicLog(Component):
 
     def _oldest_needed(self, topic: Topic, head: Head) -> int:
         """Bytes committed to the topic before the oldest notification that any subscriber still needs."""
-        needs = [self._needed_from(each, head) for each in self.backlogs.backlogs(topic)]
-        return min(needs, default=head.size)
-
-    def _needed_from(self, backlog: Backlog, head: Head) -> int:
-        commit = self.oldest_needed(backlog)
+        oldest = [each.oldest for each in self.backlogs.backlogs(topic) if each.oldest is not None]
+        commit = self.oldest_needed(topic, min(oldest), head) if oldest else None
         return commit.size_before if commit else head.size
 
-    def oldest_needed(self, backlog: Backlog) -> Commit | None:
-        """The commit with the oldest notification that a subscriber still needs; None if it needs none."""
-        oldest, now = backlog.oldest, self.clock.now()
+    def oldest_needed(self, topic: Topic, oldest: int | None, head: Head) -> Commit | None:
+        """The commit with the oldest notification that a subscriber still needs; None if it needs none.
+
+        Args:
+            oldest: The oldest position that it has not dealt with; None for one that no consumer has joined.
+            head: Of the topic, which may have grown since.
+        """
         if oldest is None:
             return None
-        first = sequence_of(oldest)
-        while commits := self.topics.commits(backlog.topic, first, _SCAN):
+        now = self.clock.now()
+        first = self._first_live(topic, sequence_of(oldest), head.sequence, now)
+        while commits := self.topics.commits(topic, first, _SCAN):
             for commit in commits:
                 if commit.expires_at > now and any(position >= oldest for position, _ in commit.positions):
                     return commit
             first = commits[-1].sequence + 1
         return None
+
+    def _first_live(self, topic: Topic, first: int, last: int, now: int) -> int:
+        """Where the commits begin that have not expired; expired ones stay for days, and are more than can be read.
+
+        They expire in their order, but for the differences between the clocks of publishers.
+        """
+        place, end = first, last + 1
+        while first < end:
+            found = self.topics.commits(topic, place, 1)
+            if found and found[0].expires_at <= now:
+                first = found[0].sequence + 1
+            else:
+                end = place
+            place = (first + end) // 2
+        return first

@@ -40,8 +40,9 @@ SENDS_PER_PASS = 250
 """Notifications sent before they are recorded as sent; so many may be sent twice after a crash."""
 
 READ_PER_PASS = 4_000_000
-"""Bytes of notifications that are read before they are sent and recorded as sent. A partition of the table gives 12 MB
-a second: a look that reads more at once fails, and so does the next one."""
+"""Bytes of commits that are read before what was sent of them is recorded, whether they have expired or just one of
+their notifications is sent. A partition of the table gives 12 MB a second: a look that reads more at once fails, and so
+does the next one."""
 
 COMMITS_PER_PASS = 1_000
 """Commits read before their outcome is recorded."""
@@ -75,8 +76,8 @@ class _Pass:
     absorbs: bool
     """Some acknowledgements are not in the backlog yet."""
     plan: list[tuple[str, Entry, Notification]] = field(default_factory=list)
-    planned: int = 0
-    """Bytes of what is planned."""
+    read: int = 0
+    """Bytes of the commits that were read."""
     held: list[Entry] = field(default_factory=list)
     done: set[int] = field(default_factory=set)
     lapsed: list[tuple[int, int]] = field(default_factory=list)
@@ -205,8 +206,9 @@ class NotificationSender(Component):
             else:
                 this.more = True
         sequences = sorted({sequence_of(entry.position) for _, entry in assigned})
-        while sequences and this.planned < READ_PER_PASS:
+        while sequences and this.read < READ_PER_PASS:
             commits = self.topics.commits_at(view.topic, sequences[:_RETURNED_PER_READ])
+            this.read += sum(each.size for each in commits.values())
             sequences = sequences[_RETURNED_PER_READ:]
             while assigned and (not sequences or sequence_of(assigned[0][1].position) < sequences[0]):
                 self._plan_again(this, *assigned.pop(0), commits)
@@ -222,7 +224,6 @@ class NotificationSender(Component):
             this.lapse(entry.position, entry.position)
         else:
             this.plan.append((target, entry, notification))
-            this.planned += notification.size
 
     def _plan_new(self, this: _Pass) -> None:
         """Assign notifications from the log, from ``next`` on."""
@@ -245,11 +246,10 @@ class NotificationSender(Component):
                 if this.assigner.room == 0 or waiting >= MAX_HELD:
                     this.more = True
                     return False
-                if len(this.plan) == SENDS_PER_PASS or this.planned >= READ_PER_PASS:
+                if len(this.plan) == SENDS_PER_PASS:
                     return False
                 if target := this.assigner.assign(entry):
                     this.plan.append((target, entry, notification))
-                    this.planned += notification.size
                 else:
                     this.held.append(entry)
                     this.more = True
@@ -261,7 +261,7 @@ class NotificationSender(Component):
         first = expected = sequence_of(this.up_to)
         # After a long absence, many expired positions have to be skipped. This is done in steps, so that each run makes
         # progress and they do not all end up in one record.
-        while len(this.plan) < SENDS_PER_PASS and this.planned < READ_PER_PASS and expected - first < COMMITS_PER_PASS:
+        while len(this.plan) < SENDS_PER_PASS and this.read < READ_PER_PASS and expected - first < COMMITS_PER_PASS:
             limit = max(1, min(_COMMITS_PER_READ, this.assigner.room))
             commits = self.topics.commits(this.backlog.topic, expected, limit)
             if not commits:
@@ -269,6 +269,7 @@ class NotificationSender(Component):
             for commit in commits:
                 if commit.sequence != expected and not self._may_pass(this, expected, commit):
                     return
+                this.read += commit.size
                 yield commit
                 expected = commit.sequence + 1
             if len(commits) < limit:

@@ -66,7 +66,7 @@ class NotificationsWaiting(Component):
         connections = self.connections.connections([each.connection_id for one in backlogs for each in one.consumers])
         seen = [absorb(each, _noted(each, connections)) for each in backlogs]
         # Most need the same.
-        commits = {each.oldest: self.log.oldest_needed(each) for each in {one.oldest: one for one in seen}.values()}
+        commits = {each: self.log.oldest_needed(topic, each, head) for each in {one.oldest for one in seen}}
         return [_waiting(each, commits[each.oldest], head) for each in seen]
 
 

@@ -126,6 +126,11 @@ class Commit:
     owed_to: tuple[str, ...] = ()
 
     @property
+    def size(self) -> int:
+        """Bytes of its notifications."""
+        return sum(each.size for each in self.notifications)
+
+    @property
     def positions(self) -> Iterator[tuple[int, Notification]]:
         """Each notification with its position."""
         return ((position_at(self.sequence, index), each) for index, each in enumerate(self.notifications))
