@@ -6,6 +6,7 @@ import getpass
 import socket
 from collections.abc import Mapping
 from dataclasses import asdict
+from threading import Lock
 from typing import Any
 
 import click
@@ -38,15 +39,21 @@ class CommandTrail:
         self._options = options
         self._trail = S3AuditTrail(session.client("s3", **options), bucket)
         self._change: Change | None = None
+        self._first = Lock()
         self._shown: list[Mapping[str, Any]] = []
 
     def before(self, model: Any, **_: Any) -> None:
-        """A call is about to be made.
+        """A call is about to be made. Calls side by side wait until the entry is kept.
 
         Raises:
             click.ClickException: It would change something, which cannot be kept in the trail.
         """
-        if self._change is not None or model.name.startswith(READING):
+        if not model.name.startswith(READING):
+            with self._first:
+                self._begin()
+
+    def _begin(self) -> None:
+        if self._change is not None:
             return
         context = click.get_current_context()
         project = context.params.get("project") or ""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import click
 import pytest
 from botocore.exceptions import ClientError
 from cli.__main__ import run
+from cli.commands.projects import rename_project
+from cli.hub import HubOptions
+from cli.operators.deployment import deployment
+from cli.trail import CommandTrail
 from tests.cli.deployment import answering
 from tests.operating import test_erasing
 from tests.operating.test_erasing import NOW, OTHER, RECORDS_BUCKET, Hub
 
+from cli import side_by_side
 from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.web.audit import joined
@@ -156,6 +164,35 @@ def test_nothing_is_changed_by_a_command_that_cannot_be_kept(stack: Stack) -> No
     said = stack.run("projects", "rename", stack.hub.project, "B", code=1)
     assert "nothing was changed" in said
     assert stack.hub.all("ConfigTable") == before
+
+
+def test_of_calls_side_by_side_none_is_made_before_the_trail_has_the_command(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a trail that takes a moment to refuse, and a command whose first changes are made side by side
+    stack.refuses = True
+    before = CommandTrail._before
+
+    def slowly(*of: Any) -> Any:
+        time.sleep(0.2)
+        return before(*of)
+
+    monkeypatch.setattr(CommandTrail, "_before", slowly)
+    made: list[str] = []
+
+    def put(trail: CommandTrail, number: int) -> None:
+        trail.before(SimpleNamespace(name="PutItem"))
+        made.append(f"{number}")
+
+    def rename(hub: HubOptions, *_: Any, **__: Any) -> None:
+        trail = deployment(hub).trail
+        assert trail is not None
+        list(side_by_side.each(partial(put, trail), range(4)))
+
+    monkeypatch.setattr(rename_project, "callback", click.pass_obj(rename))
+    # Then none of them is made
+    assert "nothing was changed" in stack.run("projects", "rename", stack.hub.project, "B", code=1)
+    assert made == []
 
 
 def test_a_hub_without_a_trail_keeps_nothing(acme: Hub) -> None:
