@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest.mock import Mock
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.world import PROJECT
@@ -74,3 +76,20 @@ def test_settings_are_taken_whole_or_refused_whole(value: dict[str, Any]) -> Non
     after = hub.info("q")
     assert after == (result.body["queue"] if result.status == 200 else before)
     assert hub.call("PUT", "/queues/q", {"queue": after}).status == 200
+
+
+@pytest.mark.parametrize("query", ["prefix", "previous"])
+def test_what_is_longer_than_any_name_is_refused_before_a_table_is_asked_for_it(query: str) -> None:
+    hub = Hub()
+    assert hub.call("GET", f"/queues?{query}={'x' * 255}").status == 200
+    result = hub.call("GET", f"/queues?{query}={'x' * 256}")
+    assert (result.status, result.msg) == (400, f"{query} is longer than 255 bytes")
+
+
+def test_a_project_longer_than_any_is_none_before_a_table_is_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = Hub()
+    asked = Mock(return_value=None)
+    monkeypatch.setattr(hub.world.config, "queue", asked)
+    result = hub.send("DELETE", f"/3/projects/{'x' * 3_000}/queues/q/messages/1?subscriber_name=s", token="")
+    assert result.status == 401
+    asked.assert_not_called()

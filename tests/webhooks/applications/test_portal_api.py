@@ -5,6 +5,7 @@ exports and imports.
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.engine.world import PROJECT
@@ -34,6 +35,16 @@ def test_a_token_opens_its_application_and_nothing_else(world: WebhooksWorld) ->
     ):
         answer = world.call(method, path, {}, token=token)
         assert (answer.status, answer.body["code"]) == (403, "insufficient access"), path
+
+
+def test_a_name_that_no_application_has_is_not_looked_for(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = access(world, app)
+    asked = Mock(return_value=None)
+    monkeypatch.setattr(world.ports.applications, "application", asked)
+    assert world.call("GET", f"/app/{'x' * 3_000}", token=token).status == 404
+    asked.assert_not_called()
 
 
 def test_a_token_does_no_more_than_it_may(world: WebhooksWorld, app: str) -> None:

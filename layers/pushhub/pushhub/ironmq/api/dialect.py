@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import ProjectDirectory
 
 
+LONGEST_PROJECT = 100
+"""No project has a longer id, and no table takes a key that is much longer; characters."""
+
+
 class IronDialect(Dialect[IronCall]):
     """IronMQ v3: a token in the header, the query or the body, and errors as ``{"msg": ...}``."""
 
@@ -34,7 +38,8 @@ class IronDialect(Dialect[IronCall]):
         if route.auth is Auth.NONE:
             return call
         call.authorized = is_allowed(self._config, call.project, call.token())
-        if not (call.authorized or route.auth is Auth.PROJECT_OR_CAPABILITY):
+        may_be_capable = route.auth is Auth.PROJECT_OR_CAPABILITY and len(call.project) <= LONGEST_PROJECT
+        if not (call.authorized or may_be_capable):
             raise Unauthorized
         if call.authorized and not route.only_looks:
             refuse_suspended(self._config, call.project)

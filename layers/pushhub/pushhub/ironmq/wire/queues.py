@@ -11,7 +11,7 @@ from pushhub.base.webhook_senders import GENERIC, SENDERS
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType
 from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
 from pushhub.ironmq.wire.alerts import parse_alerts, render_alert
-from pushhub.ironmq.wire.names import check_queue_name
+from pushhub.ironmq.wire.names import MAX_QUEUE_NAME_BYTES, check_queue_name
 from pushhub.ironmq.wire.subscribers import AskedSubscriber, parse_subscribers, render_subscriber
 from pushhub.web.json import Fields, boolean, listed, number_in_query, section, text
 from pushhub.web.settings import Given, read, shown
@@ -155,7 +155,14 @@ def _dead_letter_queue(dead_letter: Fields, name: str) -> str | None:
 
 
 def parse_page(query: Mapping[str, str]) -> QueueListQuery:
-    """Read the query of a list request; a page size above the maximum is reduced to it."""
+    """Read the query of a list request; a page size above the maximum is reduced to it.
+
+    Raises:
+        Invalid: No number, or a text that no queue's name can begin with.
+    """
+    for name in ("previous", "prefix"):
+        if len(query.get(name, "").encode()) > MAX_QUEUE_NAME_BYTES:
+            raise Invalid(f"{name} is longer than {MAX_QUEUE_NAME_BYTES} bytes")
     return QueueListQuery(
         limit=min(number_in_query(query, "per_page", default=DEFAULT_PER_PAGE), MAX_PER_PAGE),
         after=query.get("previous", ""),

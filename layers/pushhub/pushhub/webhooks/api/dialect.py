@@ -169,7 +169,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             raise insufficient()
         _refuse_stream(names)
         if "app" in names and names["app"] != app_id:
-            found = self._applications.application(caller.project, names["app"])
+            found = self._applications.application(caller.project, names["app"]) if _is_name(names["app"]) else None
             if found is None or found.app_id != app_id:
                 raise not_found()
         if "stream" in names and names["stream"] != app_id:
