@@ -178,11 +178,11 @@ def test_of_calls_side_by_side_none_is_made_before_the_trail_has_the_command(
         return before(*of)
 
     monkeypatch.setattr(CommandTrail, "_before", slowly)
-    made: list[str] = []
+    carried_out: list[str] = []
 
     def put(trail: CommandTrail, number: int) -> None:
         trail.before(SimpleNamespace(name="PutItem"))
-        made.append(f"{number}")
+        carried_out.append(f"{number}")
 
     def rename(hub: HubOptions, *_: Any, **__: Any) -> None:
         trail = deployment(hub).trail
@@ -192,7 +192,7 @@ def test_of_calls_side_by_side_none_is_made_before_the_trail_has_the_command(
     monkeypatch.setattr(rename_project, "callback", click.pass_obj(rename))
     # Then none of them is made
     assert "nothing was changed" in stack.run("projects", "rename", stack.hub.project, "B", code=1)
-    assert made == []
+    assert carried_out == []
 
 
 def test_a_hub_without_a_trail_keeps_nothing(acme: Hub) -> None:
