@@ -24,6 +24,11 @@ LATE_S = 1
 BEFORE_S = 60
 """How long before its first arrival a fault may have struck that explains a second one, seconds."""
 
+AT_ONCE_S = 1
+"""What arrives again so soon was under way beside the first, seconds. Whatever doubled its order since it was posted
+explains that: while no run can begin, both orders wait in their queue, and come back together.
+"""
+
 
 @dataclass(frozen=True)
 class Sent:
@@ -165,7 +170,8 @@ class Sinks:
                 self._judgement.fact(same, "in two objects", each.marker, f"{each.place} and {own[0].place}")
             sure = next((other for other in own if other.sure and other.at < each.at), None)
             if sure is not None and not each.place:
-                begins = sure.at - BEFORE_S * 1_000_000
+                at_once = not together and each.at - sure.at <= AT_ONCE_S * 1_000_000
+                begins = 0 if at_once else sure.at - BEFORE_S * 1_000_000
                 # Of a batch, the run that died may have had the order of any other.
                 about = every if together else {each.message_id}
                 because = [fault for one in sorted(about) for fault in self._faults.on(one, begins, each.at)]

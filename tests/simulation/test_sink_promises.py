@@ -96,6 +96,26 @@ def test_a_fault_between_two_arrivals_excuses_the_second() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("again_at", "about", "order", "excused"),
+    [
+        (201, "id-m", KEYED, True),
+        # What comes later, the first attempt's end is known to.
+        (202, "id-m", KEYED, False),
+        (201, "id-n", KEYED, False),
+        # A batch is begun by one order at a time.
+        (201, "id-m", ALL, False),
+    ],
+)
+def test_what_doubled_an_order_long_ago_excuses_only_what_is_under_way_at_once(
+    again_at: int, about: str, order: Order, excused: bool
+) -> None:
+    faults = Faults()
+    faults.struck(Fault("replay", "replay at 6", 6 * SECOND, 6 * SECOND), 6 * SECOND, [about])
+    found = judged([sent("m")], [took("m", 200), took("m", again_at)], order, faults=faults)
+    assert found == ([] if excused else ["arrived again at a sink"])
+
+
 def test_a_position_is_that_of_what_has_arrived() -> None:
     far = [Looked(4 * SECOND, frozenset({"m"}))]
     assert judged([sent("m")], [took("m", 3)], ALL, looked=far) == []
