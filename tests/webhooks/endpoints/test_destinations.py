@@ -84,6 +84,26 @@ def test_a_message_is_sent_in_svixs_envelope_with_the_applications_external_id(w
     assert (attempt["status"], attempt["responseStatusCode"]) == (0, 200)
 
 
+def test_a_destination_stays_where_it_was_moved_to_while_something_else_is_changed(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a destination
+    path = f"/app/{app}/destination/{create(world, app)['id']}"
+    store, moved = world.ports.endpoints, {**SQS, "config": {**SQS["config"], "queueUrl": f"{QUEUE_URL}-2"}}
+    put = store.put_endpoint
+
+    def meanwhile(*given: Any) -> Any:
+        monkeypatch.setattr(store, "put_endpoint", put)
+        world.ask("PATCH", path, moved)
+        return put(*given)
+
+    # When it is moved while a change is made that says nothing of that
+    monkeypatch.setattr(store, "put_endpoint", meanwhile)
+    shown = world.ask("PATCH", path, {"type": "sqs", "metadata": {"team": "orders"}})
+    # Then both count
+    assert (shown["config"]["queueUrl"], shown["metadata"]) == (f"{QUEUE_URL}-2", {"team": "orders"})
+
+
 def _endpoint(world: WebhooksWorld, app: str) -> str:
     [endpoint] = world.ask("GET", f"/app/{app}/endpoint")["data"]
     return str(endpoint["id"])

@@ -486,6 +486,30 @@ def test_the_headers_and_the_key_of_a_config_are_taken_when_a_sink_is_changed(me
     assert world.sink(path.rpartition("/")[2])["config"]["headers"]["headers"] == {"X-Team": "b"}
 
 
+@pytest.mark.parametrize("after", [1, 2])
+def test_of_two_changes_of_a_sink_at_once_each_keeps_what_the_other_says(
+    world: Bucket, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    # Given a sink with a URL
+    sink = world.add("http", {"url": "https://former.example/in"})
+    path, store = f"/stream/{world.stream}/sink/{sink}", world.ports.endpoints
+    put, calls = store.put_endpoint, iter(range(1, 100))
+
+    def meanwhile(*given: Any) -> Any:
+        if next(calls) == after:
+            moved = {"type": "http", "config": {"url": "https://now.example/in"}, "maxWaitSecs": 3}
+            world.ask("PATCH", path, moved)
+        return put(*given)
+
+    # When it is moved while a change is made that says nothing of that
+    monkeypatch.setattr(store, "put_endpoint", meanwhile)
+    world.ask("PATCH", path, {"type": "http", "metadata": {"team": "orders"}, "batchSize": 7})
+    # Then it is where it was moved to, and the rest is as either said
+    there = world.sink(sink)
+    assert there["config"]["url"] == "https://now.example/in"
+    assert (there["metadata"], there["batchSize"], there["maxWaitSecs"]) == ({"team": "orders"}, 7, 3)
+
+
 @pytest.mark.parametrize("character", ["\x1f", '"', "\n"])
 def test_a_batch_takes_no_more_bytes_than_a_data_stream_whatever_is_in_it(world: Bucket, character: str) -> None:
     # Given payloads of the largest size, of characters that take more bytes as JSON

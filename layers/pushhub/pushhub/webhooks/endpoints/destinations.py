@@ -15,7 +15,7 @@ from pushhub.webhooks.model.endpoint import POLLER, EndpointFields
 from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.model.refusals import Unprocessable, not_found, unprocessable
 from pushhub.webhooks.wire.destination import endpoint_name, is_destination, url_of
-from pushhub.webhooks.wire.endpoint import EndpointChange, NewEndpoint
+from pushhub.webhooks.wire.endpoint import EndpointChange, NewEndpoint, is_http
 
 if TYPE_CHECKING:
     from pushhub.base.sink_url import SinkUrl
@@ -82,11 +82,13 @@ class Destinations(Component):
             there: Opened.
             whole: Whether nothing of its config stays that is not given.
         """
-        stored = None if there.polls else parse_sink_url(there.fields.url)
+
+        def url(stored: str) -> str:
+            aws = None if whole or stored == POLLER or is_http(stored) else parse_sink_url(stored)
+            return self._url(application, given, aws if aws is not None and aws.scheme == given.scheme else None)
+
         with in_config():
-            kept = None if whole or stored is None or stored.scheme != given.scheme else stored
-            url = self._url(application, given, kept)
-            change = EndpointChange(settings={**given.settings, "url": url})
+            change = EndpointChange(settings={**given.settings, "url": url(there.fields.url)}, url=url)
             return self._opened(self.endpoints.update(application, there, change, rights))
 
     def _url(self, application: Application, given: GivenDestination, stored: SinkUrl | None) -> str:

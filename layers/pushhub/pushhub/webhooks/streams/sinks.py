@@ -122,16 +122,18 @@ class StreamSinks(Component):
             rotated, _ = self.endpoints.rotate(*_names(there), Rotation(key=None, grace_s=0))
             there = self._opened(rotated)
 
+        def url(stored: str) -> str:
+            return self._url(stream, given, None if whole else stored)
+
+        def read(stored: Endpoint) -> Endpoint:
+            before = Reading() if whole else stored.reads or Reading()
+            return replace(stored, reads=_fit(given.reading(before), stored.fields.url))
+
         with in_config():
-            url = self._url(stream, given, None if whole else there.fields.url)
-            reads = _fit(given.reading(Reading() if whole else there.reads or Reading()), url)
-            changed = self.endpoints.update(
-                stream, there, EndpointChange(settings={**given.settings, "url": url}), rights
-            )
-        if changed.reads != reads:
-            changed = self.endpoints.change(
-                stream.project, stream.app_id, there.endpoint_id, lambda stored: replace(stored, reads=reads)
-            )
+            change = EndpointChange(settings={**given.settings, "url": url(there.fields.url)}, url=url)
+            changed = self.endpoints.update(stream, there, change, rights)
+        if read(changed) != changed:
+            changed = self.endpoints.change(stream.project, stream.app_id, there.endpoint_id, read)
         changed = self._with_http(changed, given.http)
         self.retry(changed)
         return self._opened(changed)

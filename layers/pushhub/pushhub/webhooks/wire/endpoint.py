@@ -188,9 +188,11 @@ class EndpointChange:
 
     Attributes:
         settings: What they are to be, by field.
+        url: What the URL is to be, given the one that is stored when the change is made; None for that of the settings.
     """
 
     settings: Mapping[str, Any]
+    url: Callable[[str], str] | None = None
 
     def apply(self, stored: EndpointFields) -> EndpointFields:
         """The fields after the change.
@@ -198,7 +200,8 @@ class EndpointChange:
         Args:
             stored: The opened ones.
         """
-        return _url_as_meant(replace(stored, **self.settings), stored)
+        with_url = {} if self.url is None else {"url": self.url(stored.url)}
+        return _url_as_meant(replace(stored, **{**self.settings, **with_url}), stored)
 
 
 def parse_endpoint(fields: Fields) -> EndpointChange:
