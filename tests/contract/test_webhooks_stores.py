@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -14,6 +15,7 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.both import both
 from tests.contract.filled import filled
+from tests.contract.mortal import Killed, Mortal
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import FakeVault, credentials
@@ -248,6 +250,66 @@ def test_an_applications_endpoints_go_with_it(settings: Any) -> None:
         assert kept == replace(each, deleted=True, sealed=b"", credentials=b"", headers={})
     # And the other application has its own
     assert settings.endpoint(PROJECT, other.app_id, "shop") is not None
+
+
+class Meddling:
+    """A client of which something else happens before one of its calls, which may then fail."""
+
+    def __init__(self, real: Any, operation: str, before: Callable[[], None]) -> None:
+        self._real, self._operation, self._before = real, operation, before
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._operation:
+            self._operation = ""
+            self._before()
+        return getattr(self._real, name)
+
+
+@pytest.mark.parametrize("cut_off_after", range(1, 12))
+def test_the_uid_of_an_application_that_is_gone_can_be_had_wherever_its_deletion_was_cut_off(
+    cut_off_after: int,
+) -> None:
+    # Given an application with a uid and an endpoint, whose deletion is cut off
+    with aws.dynamodb() as client:
+        store = DynamoDBWebhooksSettings(client, aws.WEBHOOKS_TABLE, FakeClock(), credentials())
+        app = store.put_application(application(uid="acme"), None)
+        store.put_endpoint(endpoint(app), None)
+        mortal: Any = Mortal(client, cut_off_after)
+        with suppress(Killed):
+            DynamoDBWebhooksSettings(mortal, aws.WEBHOOKS_TABLE, FakeClock(), credentials()).delete_application(app)
+        # When it is deleted again by its uid, as long as that leads to it
+        there = store.application(PROJECT, "acme")
+        if there is not None:
+            assert store.delete_application(there)
+        # Then another one can have the uid
+        assert store.application(PROJECT, app.app_id) is None
+        again = store.put_application(application(uid="acme"), None)
+        assert store.application(PROJECT, "acme") == again
+
+
+def test_an_endpoint_that_is_made_while_its_application_is_deleted_goes_with_it() -> None:
+    # Given an application without endpoints
+    with aws.dynamodb() as client:
+        store = DynamoDBWebhooksSettings(client, aws.WEBHOOKS_TABLE, FakeClock(), credentials())
+        app = store.put_application(application(), None)
+        late = endpoint(app)
+        # When it is deleted, and one is made after those that are there were listed
+        calls = ("delete_item", "transact_write_items")
+        meddled: Any = client
+        for each in calls:
+            meddled = Meddling(meddled, each, lambda: made_once(store, late))
+        DynamoDBWebhooksSettings(meddled, aws.WEBHOOKS_TABLE, FakeClock(), credentials()).delete_application(app)
+        # Then none of its secrets is left
+        assert store.endpoint(PROJECT, app.app_id, late.endpoint_id) is None
+        kept = store.deleted_endpoint(PROJECT, app.app_id, late.endpoint_id)
+        assert kept is not None
+        assert kept.sealed == b""
+
+
+def made_once(store: DynamoDBWebhooksSettings, wanted: Endpoint) -> None:
+    """Make an endpoint, unless its application is gone, or it was made before."""
+    with suppress(Conflict):
+        store.put_endpoint(wanted, None)
 
 
 @pytest.mark.parametrize("gone", ["endpoint", "application"])

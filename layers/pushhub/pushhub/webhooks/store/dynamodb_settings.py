@@ -110,20 +110,41 @@ class DynamoDBWebhooksSettings:
         return raised
 
     def delete_application(self, application: Application) -> bool:
-        """See the port. The endpoints first: if this is interrupted, the application is there to be deleted again."""
-        pk = project_pk(application.project)
-        for each in self.endpoints(application.project, application.app_id, KeyRange()):
-            until_saved(partial(self._delete_as_it_is, each), doing="deleting an endpoint")
-        gone = self._table.delete(key(pk, _APP + application.app_id))
-        if gone is not None:
-            self._free(pk, _uids(application), application.app_id, decode_application(gone).uid)
-        return gone is not None
+        """See the port. The endpoints first: if this is interrupted, the application is there to be deleted again. Its
+        uid goes with it: left behind, nobody could ever have it.
+        """
+        project_id, app_id = application.project, application.app_id
+        there: Application | None = application
 
-    def _delete_as_it_is(self, listed: Endpoint) -> None:
-        """Delete an endpoint of an application that is being deleted, whatever has become of both meanwhile."""
+        def once() -> bool:
+            nonlocal there
+            if there is None:
+                return False
+            listed = self.endpoints(project_id, app_id, KeyRange())
+            deleted = [
+                until_saved(partial(self._delete_as_it_is, each), doing="deleting an endpoint") for each in listed
+            ]
+            # Whoever adds an endpoint meanwhile counts it, and it is found by the next try.
+            gone = _as_counted(there.version, there.endpoints + sum(deleted))
+            free = _claims(project_pk(project_id), _uids(there), app_id, there.uid, None)
+            try:
+                self._write(("Delete", {"Key": key(project_pk(project_id), _APP + app_id)} | gone), free, named=False)
+            except Conflict:
+                there = self.application(project_id, app_id)
+                raise
+            return True
+
+        return until_saved(once, doing="deleting an application")
+
+    def _delete_as_it_is(self, listed: Endpoint) -> bool:
+        """Delete an endpoint of an application that is being deleted, whatever has become of both meanwhile; returns
+        whether it was there.
+        """
         there = self.endpoint(listed.project, listed.app_id, listed.endpoint_id)
-        if there is not None and self.application(listed.project, listed.app_id) is not None:
-            self.delete_endpoint(there)
+        if there is None or self.application(listed.project, listed.app_id) is None:
+            return False
+        self.delete_endpoint(there)
+        return True
 
     def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
         item = self._named(app_pk(project_id, app_id), name, IdPrefix.ENDPOINT, _EP, _EP_UID)
@@ -205,16 +226,6 @@ class DynamoDBWebhooksSettings:
         claim = self._table.get(key(pk, uid_prefix + name))
         return self._table.get(key(pk, prefix + claim["id"]["S"])) if claim else None
 
-    def _free(self, pk: str, prefix: str, owner: str, uid: str | None) -> None:
-        if uid is None:
-            return
-        try:
-            self._table.delete(
-                key(pk, prefix + uid), ConditionExpression="id = :id", ExpressionAttributeValues={":id": text(owner)}
-            )
-        except ConditionRefused:
-            return
-
     def _write(self, main: Write, others: Sequence[Write], *, named: bool) -> None:
         """Make a write together with the others that it requires.
 
@@ -246,6 +257,15 @@ def _as_before(version: int) -> dict[str, Any]:
         "ConditionExpression": "#version = :before",
         "ExpressionAttributeNames": _VERSION,
         "ExpressionAttributeValues": {":before": number(version)},
+    }
+
+
+def _as_counted(version: int, endpoints: int) -> dict[str, Any]:
+    """The condition that an application has a version, and had so many changes of its endpoints."""
+    return {
+        "ConditionExpression": "#version = :before AND endpoints = :endpoints",
+        "ExpressionAttributeNames": _VERSION,
+        "ExpressionAttributeValues": {":before": number(version), ":endpoints": number(endpoints)},
     }
 
 
