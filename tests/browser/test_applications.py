@@ -330,8 +330,8 @@ def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorde
     expect(life.get_by_text("Requested by a person.")).to_be_visible()
     # And two of its attempts stand side by side
     # (of which endpoint depends on whether the next automatic one has been made meanwhile)
-    for each, place in (("This one", 0), ("And this one", -1)):
-        choice = page.get_by_label(each, exact=True)
+    for label, place in (("This one", 0), ("And this one", -1)):
+        choice = page.get_by_label(label, exact=True)
         of_good = [text for text in choice.get_by_role("option").all_inner_texts() if text.startswith(good.url)]
         choice.select_option(label=of_good[place])
     compared = page.get_by_role("region", name="Two attempts compared")
