@@ -201,11 +201,14 @@ def test_an_autoconfiguration_is_kept_whole_and_deleted(autoconfig_store: Autoco
     store, named = autoconfig_store, new_id(IdPrefix.AUTOCONFIG, NOW)
     first = Autoconfig(project=PROJECT, app_id=APP, autoconfig_id=named, created_at=NOW)
     bound = replace(first, endpoint_id="ep_x")
-    for each in (first, bound, replace(first, project=OTHER_PROJECT)):
+    for each in (first, replace(first, project=OTHER_PROJECT)):
         store.put_autoconfig(each)
+    store.change_autoconfig(bound)
     assert store.autoconfig(PROJECT, APP, named) == bound
     store.delete_autoconfig(first)
     store.delete_autoconfig(first)
+    # What is deleted does not come back
+    store.change_autoconfig(bound)
     assert store.autoconfig(PROJECT, APP, named) is None
     assert store.autoconfig(OTHER_PROJECT, APP, named) is not None
 

@@ -108,6 +108,10 @@ class FakeAutoconfigs:
     def put_autoconfig(self, autoconfig: Autoconfig) -> None:
         self._kept[autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id] = autoconfig
 
+    def change_autoconfig(self, autoconfig: Autoconfig) -> None:
+        if self.autoconfig(autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id) is not None:
+            self.put_autoconfig(autoconfig)
+
     def delete_autoconfig(self, autoconfig: Autoconfig) -> None:
         self._kept.pop((autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id), None)
 

@@ -94,6 +94,27 @@ def test_no_token_is_left_of_what_is_deleted_while_it_is_given_another(
     assert [*tokens.accesses(PROJECT, app)] == []
 
 
+def test_what_is_deleted_while_it_sets_up_its_endpoint_stays_deleted(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an autoconfiguration
+    autoconfig, token = created(world, app)
+    path, endpoints = f"/app/{app}/autoconfig/{autoconfig}", world.ports.endpoints
+    put = endpoints.put_endpoint
+
+    def late(*given: Any, **more: Any) -> Any:
+        monkeypatch.setattr(endpoints, "put_endpoint", put)
+        world.call("DELETE", path)
+        return put(*given, **more)
+
+    # When it is deleted while its consumer sets up the endpoint
+    monkeypatch.setattr(endpoints, "put_endpoint", late)
+    endpoint = subscribed(world, token).body["id"]
+    # Then it does not come back, and the endpoint stays
+    assert world.call("GET", path).status == 404
+    assert [each["id"] for each in world.ask("GET", f"/app/{app}/endpoint")["data"]] == [endpoint]
+
+
 def test_what_is_sent_is_verified_with_the_secret_in_the_token(world: WebhooksWorld, app: str) -> None:
     autoconfig, token = created(world, app)
     # A secret that a consumer sends is not used

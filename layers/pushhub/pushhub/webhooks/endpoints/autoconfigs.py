@@ -35,7 +35,10 @@ class AutoconfigStore(Protocol):
         """The autoconfiguration, or None."""
 
     def put_autoconfig(self, autoconfig: Autoconfig) -> None:
-        """Keep an autoconfiguration, in place of what was kept of it."""
+        """Keep a new autoconfiguration."""
+
+    def change_autoconfig(self, autoconfig: Autoconfig) -> None:
+        """Keep an autoconfiguration in place of what was kept of it; does nothing if it has been deleted."""
 
     def delete_autoconfig(self, autoconfig: Autoconfig) -> None:
         """Delete an autoconfiguration; does nothing if it does not exist."""
@@ -166,7 +169,7 @@ class Autoconfigs(Component):
 
     def _bind(self, found: Autoconfig, endpoint: Endpoint) -> None:
         if found.endpoint_id != endpoint.endpoint_id:
-            self.store.put_autoconfig(replace(found, endpoint_id=endpoint.endpoint_id, polls=endpoint.polls))
+            self.store.change_autoconfig(replace(found, endpoint_id=endpoint.endpoint_id, polls=endpoint.polls))
 
     def _token(self, application: Application, autoconfig: Autoconfig, flags: frozenset[str]) -> str:
         key = self.portal.open_key(application, autoconfig.autoconfig_id, flags, capabilities=NOTHING)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pushhub.base import json_text
+from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document
 from pushhub.cloud.table import Item, TableStore
 from pushhub.cloud.unreadable import decodes
@@ -22,6 +25,10 @@ class DynamoDBAutoconfigs(TableStore):
 
     def put_autoconfig(self, autoconfig: Autoconfig) -> None:
         self._table.put(_encoded(autoconfig))
+
+    def change_autoconfig(self, autoconfig: Autoconfig) -> None:
+        with suppress(ConditionRefused):
+            self._table.put(_encoded(autoconfig), ConditionExpression="attribute_exists(pk)")
 
     def delete_autoconfig(self, autoconfig: Autoconfig) -> None:
         self._table.delete(_key(autoconfig))
