@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
@@ -73,7 +74,7 @@ def test_deleting_says_whether_there_was_one(settings: HubSettings) -> None:
         assert settings.delete_mapping(PROJECT, FULL.mapping_id) is expected
         assert settings.delete_integration(PROJECT, INTEGRATION.integration_id) is expected
         assert settings.delete_scheduler(PROJECT, SCHEDULER.scheduler_id) is expected
-        assert settings.delete_parameter(PROJECT, "a") is expected
+        assert settings.delete_parameter(PROJECT, "a", NOW) is expected
 
 
 def test_an_integration_is_kept_whole(settings: HubSettings) -> None:
@@ -112,6 +113,13 @@ def parameter(name: str, value: object, as_of: int = NOW, data_type: DataType = 
     return Parameter(project=PROJECT, name=name, value=value, data_type=data_type, as_of=as_of)
 
 
+def stored_parameter(settings: HubSettings, parameter: Parameter) -> Collection[str]:
+    """Its item, if it is on DynamoDB."""
+    if not isinstance(settings, DynamoDBHubSettings):
+        return ()
+    return next(each for each in settings.all(PROJECT, "PARAMETER#") if parameter.parameter_id in each["sk"]["S"])
+
+
 @pytest.mark.parametrize("value", ["", "größe", 5, Verbatim("1.50"), True, None, [{"standard": "GROUND"}], {"a": [1]}])
 def test_parameter_values_are_kept_as_they_are(settings: HubSettings, value: object) -> None:
     assert settings.set_parameter(parameter("acme.x", value))
@@ -145,6 +153,32 @@ def test_an_older_value_never_replaces_a_newer_one(settings: HubSettings) -> Non
     assert settings.set_parameter(parameter("w", "3", as_of=NOW + 1, data_type=DataType.INTEGER))
     # And it keeps the type it was created with
     assert settings.parameters(PROJECT) == [parameter("w", "3", as_of=NOW + 1, data_type=DataType.PASSWORD)]
+
+
+def test_a_person_s_value_replaces_a_newer_one_and_its_type_if_wanted(settings: HubSettings) -> None:
+    settings.set_parameter(parameter("w", "1", as_of=NOW + 9))
+    for keep_type, expected in ((True, DataType.STRING), (False, DataType.PASSWORD)):
+        settings.put_parameter(parameter("w", "2", data_type=DataType.PASSWORD), keep_type=keep_type)
+        assert settings.parameters(PROJECT) == [parameter("w", "2", data_type=expected)]
+
+
+@pytest.mark.parametrize("by", ["answer", "person", "person, who keeps the type"])
+def test_what_was_deleted_comes_back_only_with_a_value_from_later(settings: HubSettings, by: str) -> None:
+    # Given a parameter that was deleted
+    settings.set_parameter(parameter("w", "1", as_of=NOW - 2, data_type=DataType.PASSWORD))
+    assert settings.delete_parameter(PROJECT, "w", NOW)
+    # When it is set as of before, then it does not come back
+    before = parameter("w", "2", as_of=NOW - 1)
+    assert not settings.set_parameter(before)
+    assert settings.parameters(PROJECT) == settings.parameters_of(PROJECT, [before.parameter_id]) == []
+    # When it is set as of later, or by a person, then it is a new one, which stays
+    again = parameter("w", "3", as_of=NOW + 1)
+    if by == "answer":
+        assert settings.set_parameter(again)
+    else:
+        settings.put_parameter(again, keep_type=by != "person")
+    assert settings.parameters(PROJECT) == settings.parameters_of(PROJECT, [again.parameter_id]) == [again]
+    assert "ttl" not in stored_parameter(settings, again)
 
 
 def test_types_are_noted_once(settings: HubSettings) -> None:

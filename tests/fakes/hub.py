@@ -30,6 +30,7 @@ class FakeHubSettings:
         self._integrations: dict[_Key, Integration] = {}
         self._schedulers: dict[_Key, Scheduler] = {}
         self._parameters: dict[_Key, Parameter] = {}
+        self._deleted_parameters: dict[_Key, int] = {}
         self._types: set[_Key] = set()
         self._claims: dict[tuple[str, str, str], str] = {}
 
@@ -99,14 +100,22 @@ class FakeHubSettings:
         key = (parameter.project, parameter.name)
         with self._lock:
             stored = self._parameters.get(key)
-            if stored is not None and stored.as_of > parameter.as_of:
+            if parameter.as_of < (stored.as_of if stored else self._deleted_parameters.get(key, 0)):
                 return False
-            kept = parameter if stored is None else replace(parameter, data_type=stored.data_type)
-            self._parameters[key] = kept
-            return True
+        self.put_parameter(parameter, keep_type=True)
+        return True
 
-    def delete_parameter(self, project_id: str, name: str) -> bool:
-        return self._parameters.pop((project_id, name), None) is not None
+    def put_parameter(self, parameter: Parameter, *, keep_type: bool) -> None:
+        key = (parameter.project, parameter.name)
+        with self._lock:
+            stored = self._parameters.get(key)
+            kept = replace(parameter, data_type=stored.data_type) if stored and keep_type else parameter
+            self._parameters[key] = kept
+
+    def delete_parameter(self, project_id: str, name: str, as_of: int) -> bool:
+        with self._lock:
+            self._deleted_parameters[project_id, name] = as_of
+            return self._parameters.pop((project_id, name), None) is not None
 
     def note_type(self, project_id: str, message_type: str) -> None:
         self._types.add((project_id, message_type))

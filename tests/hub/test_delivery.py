@@ -355,6 +355,55 @@ def test_an_answer_to_an_older_request_does_not_take_a_watermark_back(world: Hub
     assert [each.value for each in world.settings.parameters(PROJECT)] == ["3"]
 
 
+@pytest.mark.parametrize("method", ["DELETE", "PUT", "POST"])
+def test_an_answer_to_an_older_request_neither_brings_back_nor_shows_a_parameter(method: str) -> None:
+    # Given a parameter that a service returns
+    store, secret = Store(), {"name": "w", "value": "3", "data_type": "password"}
+    path = f"/parameters/{store.call('POST', '/parameters', {'name': 'w', 'value': '1'})[1]['id']}"
+
+    def slow(_: dict[str, Any]) -> dict[str, Any]:
+        # Meanwhile its owner deletes it or makes it a password
+        store.clock.advance(seconds=1)
+        assert store.call(method, "/parameters" if method == "POST" else path, secret)[0] // 100 == 2
+        return {"parameters": [{"name": "w", "value": "2"}]}
+
+    store.map("order:poll", says=slow)
+    # When it answers a request that began before
+    store.push_message("order:poll")
+    store.run(seconds=5)
+    # Then it stays deleted, or keeps its owner's value, which is not shown
+    found = [(each.value, each.data_type) for each in store.settings.parameters(PROJECT)]
+    assert found == ([] if method == "DELETE" else [("3", DataType.PASSWORD)])
+
+
+def test_a_parameter_made_a_password_is_one_before_an_answer_can_set_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a parameter, and the answer to an older request, which comes between two writes of the change
+    store = Store()
+    created = store.call("POST", "/parameters", {"name": "w", "value": "1"})[1]
+    older = Parameter(project=PROJECT, name="w", value="2", data_type=DataType.STRING, as_of=store.clock.now() - 1)
+    settings = store.settings
+    for name in ("set_parameter", "put_parameter", "delete_parameter"):
+        if hasattr(settings, name):
+            monkeypatch.setattr(settings, name, _with(settings, getattr(settings, name), older))
+    # When it becomes a password
+    secret = {"value": "3", "data_type": "password"}
+    assert store.call("PUT", f"/parameters/{created['id']}", secret)[0] == 200
+    # Then it is one, with its owner's value
+    assert [(each.value, each.data_type) for each in settings.parameters(PROJECT)] == [("3", DataType.PASSWORD)]
+
+
+def _with(settings: Any, real: Any, older: Parameter) -> Any:
+    """A write, after which the answer to an older request sets its value."""
+    answers = type(settings).set_parameter
+
+    def called(*given: Any, **more: Any) -> Any:
+        result = real(*given, **more)
+        answers(settings, older)
+        return result
+
+    return called
+
+
 def test_a_service_that_names_new_parameters_in_each_answer_is_sent_no_more_than_it_can_have(world: HubWorld) -> None:
     # Given a service that sets other parameters each time
     numbers = iter(range(10**6))

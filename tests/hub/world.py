@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tests.engine.world import PROJECT, World
@@ -81,13 +82,13 @@ class HubWorld(World):
         scripted."""
         if request.method == "GET" or request.headers.get("Content-Type") == "application/x-www-form-urlencoded":
             return self.sender.send(request)
-        body = json.loads(request.body)
+        body, began = json.loads(request.body), self.clock.now()
         self.asked.append((request.url, body))
         said = self.endpoints[request.url](body)
         if isinstance(said, dict):
             said = Reply(status_code=200, body=json.dumps({"message_id": body["message_id"], **said}).encode())
         self.sender.script(request.url, said)
-        return self.sender.send(request)
+        return replace(self.sender.send(request), started_at=began)
 
     def asked_at(self, url: str = URL) -> list[dict[str, Any]]:
         """The bodies sent to a URL, in order."""

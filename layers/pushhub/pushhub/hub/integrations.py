@@ -18,7 +18,7 @@ from pushhub.hub.model.object_ids import new_object_id
 from pushhub.hub.model.parameters import Parameter, parameter_id
 from pushhub.hub.model.schedule import Scheduler, period_ms
 from pushhub.hub.ports import Integrations, Mappings, Parameters, Schedulers
-from pushhub.hub.settings import check_target, replace_parameter
+from pushhub.hub.settings import check_target
 from pushhub.hub.tokens import token_of
 from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, description_url, read_description
 from pushhub.hub.wire.fields import InvalidObject
@@ -128,7 +128,7 @@ class HubIntegrations(Component):
         """Set an endpoint's parameters, and enable exactly the named services (required ones are always enabled)."""
         prefix, now = f"{integration.name}.", self.clock.now()
         for parameter in parameters:
-            replace_parameter(self.settings, replace(parameter, as_of=now))
+            self.settings.put_parameter(replace(parameter, as_of=now), keep_type=False)
         for mapping in self._mappings(project_id, integration.integration_id):
             wanted = mapping.required or not {mapping.name, mapping.name.removeprefix(prefix)}.isdisjoint(enabled)
             self.settings.put_mapping(project_id, replace(mapping, enabled=wanted))

@@ -111,11 +111,20 @@ class Parameters(ReadParameters, Protocol):
         """Create or update a parameter by its name; one that exists keeps its type.
 
         Returns:
-            False when the stored value has a later ``as_of``: then nothing changes.
+            False when the stored value, or the deletion, has a later ``as_of``: then nothing changes.
         """
 
-    def delete_parameter(self, project_id: str, name: str) -> bool:
-        """Remove a parameter; returns whether it existed."""
+    def put_parameter(self, parameter: Parameter, *, keep_type: bool) -> None:
+        """Create or replace a parameter as a person wants it, even if the stored value has a later ``as_of``.
+
+        Args:
+            keep_type: Whether one that exists keeps its type.
+        """
+
+    def delete_parameter(self, project_id: str, name: str, as_of: int) -> bool:
+        """Remove a parameter; returns whether it existed. For a week, no value from before ``as_of`` brings it back:
+        requests that began before may be answered later.
+        """
 
 
 class MessageTypes(Protocol):

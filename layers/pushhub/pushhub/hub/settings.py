@@ -36,22 +36,6 @@ def check_target(url: str, project_id: str, *, config: ProjectStore, calls: Stra
         raise InvalidObject({"url": [refusal]})
 
 
-def replace_parameter(settings: Parameters, parameter: Parameter) -> Parameter:
-    """Replace a parameter, including its type; a plain update would keep the original type."""
-    stored = next((each for each in settings.parameters(parameter.project) if each.name == parameter.name), None)
-    if stored is not None and stored.data_type is not parameter.data_type:
-        settings.delete_parameter(parameter.project, parameter.name)
-    return set_by_a_person(settings, parameter)
-
-
-def set_by_a_person(settings: Parameters, parameter: Parameter) -> Parameter:
-    """Set a parameter on behalf of a person, even if the stored value has a time ahead of this clock."""
-    if not settings.set_parameter(parameter):
-        settings.delete_parameter(parameter.project, parameter.name)
-        settings.set_parameter(parameter)
-    return parameter
-
-
 class OwnersSettings(Mappings, Schedulers, Parameters, Protocol):
     """What a store's owner changes directly."""
 
@@ -163,14 +147,13 @@ class HubSettingsOfStore(Component):
             raise NotFound("Parameter not found.")
         return parameter
 
-    def make_parameter(self, parameter: Parameter) -> Parameter:
-        """Create a parameter, or set a new value if the name exists."""
-        return set_by_a_person(self.settings, replace(parameter, as_of=self.clock.now()))
-
-    def change_parameter(self, parameter: Parameter) -> Parameter:
-        """Change a parameter's value or type."""
-        return replace_parameter(self.settings, replace(parameter, as_of=self.clock.now()))
+    def put_parameter(self, parameter: Parameter, *, keep_type: bool) -> Parameter:
+        """Create a parameter, or change its value and, unless it keeps it, its type."""
+        parameter = replace(parameter, as_of=self.clock.now())
+        self.settings.put_parameter(parameter, keep_type=keep_type)
+        return parameter
 
     def delete_parameter(self, project_id: str, parameter_id: str) -> None:
         """Remove a parameter. Mappings that name it no longer send it."""
-        self.settings.delete_parameter(project_id, self.parameter(project_id, parameter_id).name)
+        name = self.parameter(project_id, parameter_id).name
+        self.settings.delete_parameter(project_id, name, self.clock.now())

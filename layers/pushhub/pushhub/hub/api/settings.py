@@ -19,6 +19,7 @@ from pushhub.web.http import Response
 if TYPE_CHECKING:
     from pushhub.hub.api.use_cases import HubUseCases
     from pushhub.hub.model.mapping import ServiceMapping
+    from pushhub.hub.model.parameters import Parameter
     from pushhub.hub.model.schedule import Scheduler
 
 T = TypeVar("T")
@@ -114,6 +115,11 @@ def _put_scheduler(hub: HubUseCases, fields: CheckedFields, before: Scheduler) -
     return hub.of_store.put_scheduler(read_scheduler(fields, before), before)
 
 
+def _put_parameter(hub: HubUseCases, store: str, fields: CheckedFields, before: Parameter | None) -> Parameter:
+    parameter = read_parameter(fields, before, store, hub.settings.parameters)
+    return hub.of_store.put_parameter(parameter, keep_type=not fields.raw("data_type"))
+
+
 MAPPINGS = SettingsResource(
     noun="mapping",
     stored=lambda hub: hub.settings.mappings,
@@ -137,12 +143,8 @@ PARAMETERS = SettingsResource(
     noun="parameter",
     stored=lambda hub: hub.settings.parameters,
     show=lambda hub: hub.of_store.parameter,
-    make=lambda hub, store, fields: hub.of_store.make_parameter(
-        read_parameter(fields, None, store, hub.settings.parameters)
-    ),
-    change=lambda hub, store, fields, before: hub.of_store.change_parameter(
-        read_parameter(fields, before, store, hub.settings.parameters)
-    ),
+    make=lambda hub, store, fields: _put_parameter(hub, store, fields, None),
+    change=_put_parameter,
     delete=lambda hub: hub.of_store.delete_parameter,
     view=lambda parameter, _: parameter_view(parameter),
     exact=True,

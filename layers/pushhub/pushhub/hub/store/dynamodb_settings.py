@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, text
+from pushhub.cloud.table import Item, number, text
 from pushhub.hub.model.parameters import Parameter, parameter_id
 from pushhub.hub.store._items import (
     decode_integration,
@@ -37,6 +37,9 @@ MAPPING = "MAPPING#"
 INTEGRATION = "INTEGRATION#"
 PARAMETER = "PARAMETER#"
 _TYPE = "TYPE#"
+
+DELETION_KEPT_S = 7 * 86_400
+"""How long it is kept when a parameter was deleted, seconds; requests that began before are answered by then."""
 
 
 class DynamoDBHubSettings(DynamoDBSchedulers):
@@ -82,7 +85,8 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
         return self._table.delete(store_key(project_id, INTEGRATION + integration_id)) is not None
 
     def parameters(self, project_id: str) -> list[Parameter]:
-        found = [decode_parameter(each, project_id, self._credentials) for each in self.all(project_id, PARAMETER)]
+        items = (each for each in self.all(project_id, PARAMETER) if "sealed" in each)
+        found = [decode_parameter(each, project_id, self._credentials) for each in items]
         return sorted(found, key=lambda each: each.name)
 
     def parameters_of(self, project_id: str, ids: Sequence[str]) -> list[Parameter]:
@@ -98,25 +102,42 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
                 each: self._table.get(store_key(project_id, PARAMETER + each)) for each in ids if each not in found
             }
             found |= {name: item for name, item in alone.items() if item is not None}
-        return [decode_parameter(found[each], project_id, self._credentials) for each in ids if each in found]
+        items = (found[each] for each in ids if "sealed" in found.get(each, ()))
+        return [decode_parameter(each, project_id, self._credentials) for each in items]
 
     def set_parameter(self, parameter: Parameter) -> bool:
-        item = encode_parameter(parameter, self._credentials)
         try:
-            self._table.update(
-                _parameter_key(parameter.project, parameter.name),
-                UpdateExpression="SET #name = :name, sealed = :sealed, as_of = :as_of, "
-                "data_type = if_not_exists(data_type, :data_type) REMOVE #value",
-                ConditionExpression="attribute_not_exists(pk) OR as_of <= :as_of",
-                ExpressionAttributeNames={"#name": "name", "#value": "value"},
-                ExpressionAttributeValues={f":{name}": value for name, value in item.items()},
-            )
+            self._update_parameter(parameter, ConditionExpression="attribute_not_exists(pk) OR as_of <= :as_of")
         except ConditionRefused:
             return False
         return True
 
-    def delete_parameter(self, project_id: str, name: str) -> bool:
-        return self._table.delete(_parameter_key(project_id, name)) is not None
+    def _update_parameter(self, parameter: Parameter, **condition: str) -> None:
+        item = encode_parameter(parameter, self._credentials)
+        self._table.update(
+            _parameter_key(parameter.project, parameter.name),
+            UpdateExpression="SET #name = :name, sealed = :sealed, as_of = :as_of, "
+            "data_type = if_not_exists(data_type, :data_type) REMOVE #value, #ttl",
+            ExpressionAttributeNames={"#name": "name", "#value": "value", "#ttl": "ttl"},
+            ExpressionAttributeValues={f":{name}": value for name, value in item.items()},
+            **condition,
+        )
+
+    def put_parameter(self, parameter: Parameter, *, keep_type: bool) -> None:
+        if keep_type:
+            self._update_parameter(parameter)
+        else:
+            key = _parameter_key(parameter.project, parameter.name)
+            self._table.put(key | encode_parameter(parameter, self._credentials))
+
+    def delete_parameter(self, project_id: str, name: str, as_of: int) -> bool:
+        """Its time stays for a week."""
+        deleted = {"as_of": number(as_of), "ttl": number(as_of // 1000 + DELETION_KEPT_S)}
+        try:
+            self._table.put(_parameter_key(project_id, name) | deleted, ConditionExpression="attribute_exists(sealed)")
+        except ConditionRefused:
+            return False
+        return True
 
     def note_type(self, project_id: str, message_type: str) -> None:
         self._table.put(store_key(project_id, _TYPE + message_type))
