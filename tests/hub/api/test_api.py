@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -875,6 +876,82 @@ def test_nothing_is_left_of_an_integration_that_is_deleted_while_it_is_described
     assert store.call("GET", "/integrations")[1] == []
     assert store.call("GET", "/mappings")[1] == []
     assert store.call("GET", "/schedulers")[1] == []
+
+
+def before_it(store: Store, monkeypatch: pytest.MonkeyPatch, write: str, then: Callable[[], Any]) -> None:
+    """Have something done right before the next write of a kind."""
+    settings = store.ports.settings
+    real = getattr(settings, write)
+
+    def called(*given: Any) -> Any:
+        monkeypatch.setattr(settings, write, real)
+        then()
+        return real(*given)
+
+    monkeypatch.setattr(settings, write, called)
+
+
+def test_of_two_integrations_of_one_name_that_are_registered_at_once_one_is_refused(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint_says(store, ENDPOINT)
+    first: list[tuple[int, Any]] = []
+    # When one is registered after it was looked whether the name of another is free
+    before_it(
+        store,
+        monkeypatch,
+        "put_integration",
+        lambda: first.append(store.call("POST", "/integrations", {"integration": INTEGRATION})),
+    )
+    status, body = store.call("POST", "/integrations", {"integration": INTEGRATION})
+    # Then it stays, and the other one is refused
+    assert (status, body["errors"]) == (422, {"name": ["has already been taken"]})
+    [(made, integration)] = first
+    assert made == 201
+    assert [each["id"] for each in store.call("GET", "/integrations")[1]] == [integration["id"]]
+    assert len(store.call("GET", "/mappings")[1]) == 2
+    assert len(store.call("GET", "/schedulers")[1]) == 1
+
+
+def other_integration(store: Store) -> dict[str, str]:
+    """Another integration, whose endpoint says the same."""
+    other = "https://other.example"
+    store.sender.script(f"{other}/endpoint.json", Reply(status_code=200, body=json.dumps(ENDPOINT).encode()))
+    return {**INTEGRATION, "name": "other", "url": other}
+
+
+def test_what_two_endpoints_recommend_at_once_is_scheduled_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint_says(store, ENDPOINT)
+    other = other_integration(store)
+    # When one is registered after it was looked whether what another recommends is scheduled
+    before_it(store, monkeypatch, "put_scheduler", lambda: store.call("POST", "/integrations", {"integration": other}))
+    created = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    # Then it is scheduled once, and still if one of them is deleted
+    assert [each["key"] for each in store.call("GET", "/schedulers")[1]] == ["acme:order:poll"]
+    store.call("DELETE", f"/integrations/{created['id']}")
+    assert [each["key"] for each in store.call("GET", "/schedulers")[1]] == ["acme:order:poll"]
+
+
+def test_what_another_endpoint_needs_stays_scheduled_if_one_is_deleted_while_it_is_described(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint_says(store, ENDPOINT)
+    other = other_integration(store)
+
+    def deleted() -> None:
+        [each] = store.call("GET", "/integrations")[1]
+        store.call("DELETE", f"/integrations/{each['id']}")
+        # Its scheduler comes late, and is there when another one is registered
+        before_it(store, monkeypatch, "integration", registered)
+
+    def registered() -> None:
+        assert store.call("POST", "/integrations", {"integration": other})[0] == 201
+
+    # When an integration is deleted right before its scheduler is made, and another one needs that, too
+    before_it(store, monkeypatch, "put_scheduler", deleted)
+    assert store.call("POST", "/integrations", {"integration": INTEGRATION})[0] == 404
+    # Then it is scheduled
+    assert [each["key"] for each in store.call("GET", "/schedulers")[1]] == ["acme:order:poll"]
 
 
 def test_the_schedulers_of_an_integration_stop_with_it(store: Store) -> None:

@@ -73,9 +73,13 @@ class HubIntegrations(Component):
             InvalidObject: Its name is taken, or its URL cannot be used.
             TryLater: Too many requests of the project wait for descriptions.
         """
-        if any(each.name == integration.name for each in self.settings.integrations(project_id)):
-            raise InvalidObject({"name": ["has already been taken"]})
+        self._check_name(project_id, integration)
         return replace(self._describe(project_id, integration), token=integration.token)
+
+    def _check_name(self, project_id: str, integration: Integration) -> None:
+        others = (each for each in self.settings.integrations(project_id) if each.name == integration.name)
+        if any(each.integration_id != integration.integration_id for each in others):
+            raise InvalidObject({"name": ["has already been taken"]})
 
     def change(self, project_id: str, integration: Integration, before: Integration) -> Integration:
         """Change an integration's settings and read its endpoint's description again.
@@ -112,6 +116,7 @@ class HubIntegrations(Component):
         """
         if self.settings.integration(project_id, integration_id) is None:
             self._remove_made_for(project_id, integration_id)
+            self._schedule_again(project_id)
             raise NotFound("Integration not found.")
 
     def _schedule_again(self, project_id: str) -> None:
@@ -162,6 +167,13 @@ class HubIntegrations(Component):
             errors=endpoint.errors,
         )
         stored = self.settings.put_integration(project_id, described)
+        if not integration.version:
+            try:
+                # Another may have been registered meanwhile. Of two that see each other, none stays.
+                self._check_name(project_id, stored)
+            except InvalidObject:
+                self.settings.delete_integration(project_id, stored.integration_id)
+                raise
         for service in stored.endpoint.services if stored.endpoint else ():
             self._map(project_id, stored, service)
         self._check_still_there(project_id, stored.integration_id)
@@ -244,3 +256,8 @@ class HubIntegrations(Component):
                 integration_id=integration_id,
             )
         )
+        # Another service may have recommended the same meanwhile: whoever sees both keeps the same one.
+        recommended = (each for each in self.settings.schedulers(project_id) if each.integration_id is not None)
+        same = sorted(each.scheduler_id for each in recommended if each.key == messages[0])
+        for each in same[1:]:
+            self.settings.delete_scheduler(project_id, each)
