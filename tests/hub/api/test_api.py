@@ -906,8 +906,8 @@ def test_of_two_integrations_of_one_name_that_are_registered_at_once_one_is_refu
     status, body = store.call("POST", "/integrations", {"integration": INTEGRATION})
     # Then it stays, and the other one is refused
     assert (status, body["errors"]) == (422, {"name": ["has already been taken"]})
-    [(made, integration)] = first
-    assert made == 201
+    [(created, integration)] = first
+    assert created == 201
     assert [each["id"] for each in store.call("GET", "/integrations")[1]] == [integration["id"]]
     assert len(store.call("GET", "/mappings")[1]) == 2
     assert len(store.call("GET", "/schedulers")[1]) == 1
