@@ -9,7 +9,7 @@ from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, NotFound
 from pushhub.base.signature_schemes import PRESETS
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Mark, Quota
@@ -76,6 +76,62 @@ def test_the_schemes_of_a_project_are_changed_and_nothing_else_of_it(config_stor
     with pytest.raises(Conflict):
         config_store.sign_project(OTHER_PROJECT, schemes)
     assert config_store.project(OTHER_PROJECT) is None
+
+
+def test_a_project_is_changed_and_nothing_that_others_change_meanwhile(config_store: ProjectDirectory) -> None:
+    # Given a project
+    project = Project(project_id=PROJECT, name="Café", created_at=NOW, external_secret="s3cret")
+    schemes = (PRESETS["stripe"],)
+    others = [
+        lambda: config_store.sign_project(PROJECT, schemes),
+        lambda: config_store.change_project(PROJECT, lambda stored: replace(stored, suspended_at=NOW)),
+        lambda: config_store.change_project(PROJECT, lambda stored: replace(stored, name="Milk", quota=Quota.of(5))),
+        lambda: config_store.change_project(PROJECT, lambda stored: replace(stored, suspended_at=None)),
+    ]
+    config_store.put_project(project)
+    rounds = []
+
+    def renamed(stored: Project) -> Project:
+        rounds.append(stored)
+        if others:
+            others.pop(0)()
+        return replace(stored, name="Tea")
+
+    # When it is changed while others change it
+    changed = config_store.change_project(PROJECT, renamed)
+    # Then it is decided again each time, and nothing of the others' is lost
+    assert changed == replace(project, name="Tea", signatures=schemes, quota=Quota.of(5))
+    assert config_store.project(PROJECT) == config_store.project(PROJECT, within_ms=0) == changed
+    assert len(rounds) == 5
+    # When nothing changes, or what the change raises
+    assert config_store.change_project(PROJECT, lambda stored: stored) == changed
+    with pytest.raises(ZeroDivisionError):
+        config_store.change_project(PROJECT, lambda stored: replace(stored, created_at=1 // 0))
+    # Then it is as it was, and what is not there is not made
+    assert config_store.project(PROJECT, within_ms=0) == changed
+    with pytest.raises(NotFound):
+        config_store.change_project(OTHER_PROJECT, renamed)
+    assert config_store.project(OTHER_PROJECT) is None
+
+
+def test_a_token_ends_no_later_and_does_not_come_back(config_store: ProjectDirectory) -> None:
+    # Given tokens without an end, with a sooner and a later one, and one that was revoked
+    for token_hash, expires_at in (("ab" * 32, None), ("cd" * 32, NOW + 1), ("ef" * 32, NOW + 9)):
+        config_store.put_token(PROJECT, token_hash, "laptop", NOW, expires_at=expires_at)
+    config_store.put_token(PROJECT, "0f" * 32, "", NOW)
+    tokens = config_store.tokens(PROJECT)
+    config_store.remove_token(PROJECT, "0f" * 32)
+    # When all are to end at a time, even twice
+    for token in [*tokens, *tokens]:
+        assert config_store.has_token(PROJECT, token.token_hash) == (token.token_hash != "0f" * 32)
+        config_store.end_token(PROJECT, token, NOW + 5)
+    # Then each ends no later than that, and what was revoked stays so
+    assert [(each.label, each.expires_at) for each in config_store.tokens(PROJECT)] == [
+        ("laptop", NOW + 5),
+        ("laptop", NOW + 1),
+        ("laptop", NOW + 5),
+    ]
+    assert not config_store.has_token(PROJECT, "0f" * 32)
 
 
 def test_an_environment_that_makes_attempts_knows_new_schemes_within_a_second(clock: FakeClock) -> None:

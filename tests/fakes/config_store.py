@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.credentials import credentials
 
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, NotFound
 from pushhub.base.signature_schemes import Scheme
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.queue import Queue
@@ -51,6 +51,17 @@ class FakeConfigStore:
     def remove_span_export(self, project_id: str) -> None:
         self._span_exports.pop(project_id, None)
 
+    def change_project(self, project_id: str, change: Callable[[Project], Project]) -> Project:
+        while True:
+            before = self.project(project_id, within_ms=0)
+            if before is None:
+                raise NotFound("Project not found")
+            after = change(before)
+            with self._lock:
+                if self._projects.get(project_id) is before:
+                    self._projects[project_id] = after
+                    return after
+
     def sign_project(self, project_id: str, signatures: Sequence[Scheme]) -> None:
         if project_id not in self._projects:
             raise Conflict("there is no such project")
@@ -65,6 +76,12 @@ class FakeConfigStore:
         self._tokens[project_id, token_hash] = ProjectToken(
             token_hash=token_hash, label=label, created_at=now, expires_at=expires_at
         )
+
+    def end_token(self, project_id: str, token: ProjectToken, at: int) -> None:
+        with self._lock:
+            stored = self._tokens.get((project_id, token.token_hash))
+            if stored is not None and (stored.expires_at is None or stored.expires_at > at):
+                self._tokens[project_id, token.token_hash] = replace(stored, expires_at=at)
 
     def tokens(self, project_id: str) -> list[ProjectToken]:
         own = [each for (project, _), each in self._tokens.items() if project == project_id]

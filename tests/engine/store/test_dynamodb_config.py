@@ -17,7 +17,11 @@ from tests.fakes import FakeClock
 
 from pushhub.base import shared_reads
 from pushhub.base.errors import Unavailable
+from pushhub.base.signature_schemes import PRESETS
 from pushhub.engine.model.project import Project
+from pushhub.engine.model.quota import Quota
+from pushhub.engine.model.trace import Traces
+from pushhub.engine.store._project_items import OPTIONAL, encode_project
 from pushhub.engine.store.dynamodb_config import CACHE_TTL_MS, DynamoDBConfigStore
 
 TOKEN_HASH = "ab" * 32
@@ -212,3 +216,41 @@ def test_a_copy_of_a_project_may_be_as_old_as_its_reader_says(bench: Bench) -> N
     assert other.project("p") == replace(project, suspended_at=1)
     bench.elsewhere.put_project(project)
     assert other.project("p", within_ms=0) == project
+
+
+def test_a_change_of_a_project_keeps_what_this_version_does_not_know(bench: Bench) -> None:
+    # Given a project that a newer version has written something of
+    bench.elsewhere.put_project(Project(project_id=PROJECT, created_at=NOW))
+    key = {"pk": {"S": f"P#{PROJECT}"}, "sk": {"S": "PROJECT"}}
+    bench.client.update_item(
+        TableName=aws.CONFIG_TABLE,
+        Key=key,
+        UpdateExpression="SET newer = :newer",
+        ExpressionAttributeValues={":newer": {"L": [{"S": "x"}]}},
+    )
+    # When it is changed, and the change is repeated after a lost answer
+    bench.client.next("put_item", aws.repeated)
+    changed = bench.store.change_project(PROJECT, lambda stored: replace(stored, name="new", suspended_at=NOW))
+    again = bench.store.change_project(PROJECT, lambda stored: replace(stored, suspended_at=None))
+    # Then both are there
+    assert (changed.name, changed.suspended, again.name, again.suspended) == ("new", True, "new", False)
+    item = bench.client.get_item(TableName=aws.CONFIG_TABLE, Key=key)["Item"]
+    assert (item["newer"], item["name"], "suspended_at" in item) == ({"L": [{"S": "x"}]}, {"S": "new"}, False)
+
+
+def test_what_not_every_project_has_is_known() -> None:
+    quota, schemes = Quota.of(5), (PRESETS["stripe"],)
+    plain = encode_project(Project(project_id="p", created_at=0))
+    full = encode_project(
+        Project(
+            project_id="p",
+            created_at=0,
+            quota=quota,
+            suspended_at=0,
+            erased_since=0,
+            traces=Traces.ALL,
+            signatures=schemes,
+            external_secret="s",
+        )
+    )
+    assert sorted(OPTIONAL) == sorted(full.keys() - plain.keys())

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.model.circuit import SubscriberKey
@@ -36,10 +36,22 @@ class ProjectStore(Protocol):
     """Projects. Every key starts with the project, here and in all stores."""
 
     def put_project(self, project: Project) -> None:
-        """Store a project; replaces one of the same id."""
+        """Store a new project; replaces one of the same id. Nobody else may know it yet."""
 
     def project(self, project_id: str, *, within_ms: int = PROJECT_MS) -> Project | None:
         """The project, or None. A copy that was read longer ago than this is not enough; 0 for none at all."""
+
+    def change_project(self, project_id: str, change: Callable[[Project], Project]) -> Project:
+        """Change a project, and nothing that others change meanwhile; returns it as stored.
+
+        Args:
+            change: Makes the new state from the stored one. Called again when somebody else came first; what it raises
+                is passed on.
+
+        Raises:
+            NotFound: There is no such project.
+            Contended: Others kept changing it.
+        """
 
     def sign_project(self, project_id: str, signatures: Sequence[Scheme]) -> None:
         """Set the signature schemes of an existing project, and nothing else of it.
@@ -72,6 +84,9 @@ class TokenStore(Protocol):
         self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None
     ) -> None:
         """Let a token (its SHA-256 in hex) act for a project until it expires; replaces an existing entry."""
+
+    def end_token(self, project_id: str, token: ProjectToken, at: int) -> None:
+        """Let a token expire at a time, unless it does so sooner; one that is gone stays so."""
 
     def tokens(self, project_id: str) -> list[ProjectToken]:
         """All tokens of a project, including expired ones, oldest first."""

@@ -16,7 +16,7 @@ from pushhub.engine.projects.ports import ChangeNoteStore
 from pushhub.engine.projects.tokens import token_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.quota import Quota
@@ -72,19 +72,19 @@ class Projects(Component):
 
     def rename(self, project_id: str, name: str) -> Project:
         """Rename a project."""
-        return self._changed(replace(self._project(project_id), name=name))
+        return self.config.change_project(project_id, lambda stored: replace(stored, name=name))
 
     def allow(self, project_id: str, targets: Sequence[str]) -> Project:
         """Set the hosts or networks behind the egress guard that a project may push to; an empty list allows none."""
-        return self._changed(replace(self._project(project_id), allowed_targets=tuple(targets)))
+        return self.config.change_project(project_id, lambda stored: replace(stored, allowed_targets=tuple(targets)))
 
     def limit(self, project_id: str, quota: Quota | None) -> Project:
         """Set how many messages a project's producers may post; None for as many as the stack allows each project."""
-        return self._changed(replace(self._project(project_id), quota=quota))
+        return self.config.change_project(project_id, lambda stored: replace(stored, quota=quota))
 
     def trace(self, project_id: str, traces: Traces) -> Project:
         """Set to whom the traces of a project's producers are passed on."""
-        return self._changed(replace(self._project(project_id), traces=traces))
+        return self.config.change_project(project_id, lambda stored: replace(stored, traces=traces))
 
     def suspend(self, project_id: str) -> Project:
         """Suspend a project: within three seconds nothing is accepted from it, and within one no attempt begins for it.
@@ -92,9 +92,11 @@ class Projects(Component):
         Raises:
             Unavailable: It may not be suspended; call again.
         """
-        project = self._project(project_id)
-        at = self.clock.now() if project.suspended_at is None else project.suspended_at
-        return self._noted(replace(project, suspended_at=at))
+
+        def suspended(stored: Project) -> Project:
+            return stored if stored.suspended else replace(stored, suspended_at=self.clock.now())
+
+        return self._noted(project_id, suspended)
 
     def resume(self, project_id: str) -> Project:
         """End the suspension of a project. What was held is sent from the next minute on.
@@ -103,10 +105,13 @@ class Projects(Component):
             Conflict: It is being erased.
             Unavailable: It may still be suspended; call again.
         """
-        project = self._project(project_id)
-        if project.erased_since is not None:
-            raise Conflict("The project is being erased")
-        return self._noted(replace(project, suspended_at=None))
+
+        def resumed(stored: Project) -> Project:
+            if stored.erased_since is not None:
+                raise Conflict("The project is being erased")
+            return replace(stored, suspended_at=None)
+
+        return self._noted(project_id, resumed)
 
     def begin_erasure(self, project_id: str) -> Project:
         """Suspend a project for good, because everything that is its is about to be removed.
@@ -114,11 +119,15 @@ class Projects(Component):
         Raises:
             Unavailable: It may not be suspended; call again.
         """
-        project = self._project(project_id)
-        if project.erased_since is not None:
-            return project
-        now = self.clock.now()
-        return self._noted(replace(project, suspended_at=project.suspended_at or now, erased_since=now))
+
+        def erased(stored: Project) -> Project:
+            if stored.erased_since is not None:
+                return stored
+            now = self.clock.now()
+            at = now if stored.suspended_at is None else stored.suspended_at
+            return replace(stored, suspended_at=at, erased_since=now)
+
+        return self._noted(project_id, erased)
 
     def make_token(self, project_id: str, label: str = "", *, expires_at: int | None = None) -> str:
         """Create a token for a project. It is returned only this once; the hub keeps its hash.
@@ -138,7 +147,8 @@ class Projects(Component):
         return self.config.tokens(project_id)
 
     def rotate_token(self, project_id: str, token_id: str, *, overlap_ms: int) -> str:
-        """Create a token to replace another, with the same label and lifetime. The old one keeps working for a while.
+        """Create a token to replace another, with the same label and lifetime. The old one keeps working for a while,
+        unless it is revoked meanwhile.
 
         Args:
             token_id: See :attr:`pushhub.engine.model.project.ProjectToken.token_id`.
@@ -150,8 +160,7 @@ class Projects(Component):
         old, now = self._token(project_id, token_id), self.clock.now()
         life = None if old.expires_at is None else old.expires_at - old.created_at
         new = self.make_token(project_id, old.label, expires_at=None if life is None else now + life)
-        ends_at = now + overlap_ms if old.expires_at is None else min(old.expires_at, now + overlap_ms)
-        self.config.put_token(project_id, old.token_hash, old.label, old.created_at, expires_at=ends_at)
+        self.config.end_token(project_id, old, now + overlap_ms)
         return new
 
     def revoke_token(self, project_id: str, token_id: str) -> ProjectToken:
@@ -176,11 +185,8 @@ class Projects(Component):
             raise NotFound("Token not found")
         return found[0]
 
-    def _noted(self, project: Project) -> Project:
+    def _noted(self, project_id: str, change: Callable[[Project], Project]) -> Project:
         """Change a project so that attempts hear of it."""
-        self._notes.note(project.project_id, PROJECT)
-        return self._changed(project)
-
-    def _changed(self, project: Project) -> Project:
-        self.config.put_project(project)
-        return project
+        self._project(project_id)
+        self._notes.note(project_id, PROJECT)
+        return self.config.change_project(project_id, change)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pushhub.base.signature_schemes import Scheme
 
 
+OPTIONAL = ("quota", "quota_burst", "suspended_at", "erased_since", "traces", "signs", "external")
+"""Attributes that not every project has."""
+
+
 def encode_project(project: Project) -> Item:
     """All attributes of a project except its keys."""
     quota = project.quota

@@ -4,12 +4,14 @@ read all the time.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.cache import ExpiringCache
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.conflicts import ROUNDS
+from pushhub.base.errors import Conflict, Contended, NotFound, Unavailable
 from pushhub.base.shared_reads import SharedReads
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
@@ -19,6 +21,7 @@ from pushhub.engine.model.quota import Mark
 from pushhub.engine.ports import PROJECT_MS
 from pushhub.engine.store._change_notes import NOTES, decode_notes
 from pushhub.engine.store._project_items import (
+    OPTIONAL,
     decode_project,
     decode_span_export,
     encode_project,
@@ -119,6 +122,27 @@ class DynamoDBConfigStore:
         self._projects.put(project_id, (project, read_at))
         return project
 
+    def change_project(self, project_id: str, change: Callable[[Project], Project]) -> Project:
+        """Written if everything of it is as it was read. What the item has and this version does not know stays."""
+        for _ in range(ROUNDS):
+            stored = self._table.get(_key(project_id, "PROJECT"))
+            if stored is None:
+                self._projects.drop(project_id)
+                raise NotFound("Project not found")
+            before = decode_project(stored, project_id)
+            after = change(before)
+            if after == before:
+                return before
+            others = {name: value for name, value in stored.items() if name not in OPTIONAL}
+            self._projects.drop(project_id)
+            try:
+                self._table.put(others | encode_project(after), **_unchanged(stored))
+            except ConditionRefused:
+                continue
+            self._projects.put(project_id, (after, self._clock.now()))
+            return after
+        raise Contended("changing a project")
+
     def sign_project(self, project_id: str, signatures: Sequence[Scheme]) -> None:
         """An update of this alone: the project that others know may be half a minute old."""
         self._projects.drop(project_id)
@@ -165,9 +189,18 @@ class DynamoDBConfigStore:
         self._owners.drop(token_hash)
         # First the mapping from token to project: it has no effect without the token's own item.
         self._table.put(_token_key(token_hash) | {"project": text(project_id)})
-        key = _key(project_id, _TOKEN + token_hash)
-        expiry = {} if expires_at is None else {"expires_at": number(expires_at)}
-        self._table.put(key | {"label": text(label), "created_at": number(now)} | expiry)
+        self._table.put(_key(project_id, _TOKEN + token_hash) | _encode_token(label, now, expires_at))
+
+    def end_token(self, project_id: str, token: ProjectToken, at: int) -> None:
+        item = _key(project_id, _TOKEN + token.token_hash) | _encode_token(token.label, token.created_at, at)
+        self._tokens.drop((project_id, token.token_hash))
+        with suppress(ConditionRefused):
+            self._table.put(
+                item,
+                ConditionExpression="attribute_exists(pk) AND (attribute_not_exists(expires_at) OR expires_at > :at)",
+                ExpressionAttributeValues={":at": number(at)},
+            )
+        self._tokens.drop((project_id, token.token_hash))
 
     def tokens(self, project_id: str) -> list[ProjectToken]:
         """Read consistently."""
@@ -368,6 +401,25 @@ class DynamoDBConfigStore:
 
 def _key(project_id: str, sort_key: str) -> Item:
     return {"pk": text(f"P#{project_id}"), "sk": text(sort_key)}
+
+
+def _unchanged(stored: Item) -> dict[str, Any]:
+    """The condition that a project is as it was read."""
+    others = sorted({*stored, *OPTIONAL} - {"pk", "sk"})
+    names = {f"a{place}": name for place, name in enumerate(others)}
+    conditions = [
+        f"#{each} = :{each}" if name in stored else f"attribute_not_exists(#{each})" for each, name in names.items()
+    ]
+    return {
+        "ConditionExpression": " AND ".join(conditions),
+        "ExpressionAttributeNames": {f"#{each}": name for each, name in names.items()},
+        "ExpressionAttributeValues": {f":{each}": stored[name] for each, name in names.items() if name in stored},
+    }
+
+
+def _encode_token(label: str, created_at: int, expires_at: int | None) -> Item:
+    expiry = {} if expires_at is None else {"expires_at": number(expires_at)}
+    return {"label": text(label), "created_at": number(created_at)} | expiry
 
 
 @decodes
