@@ -52,5 +52,5 @@ def ran(stack: RunningStack, *words: str) -> Ran:
 def pushhub(stack: RunningStack, *words: str) -> Any:
     """Run a command that succeeds; what it says."""
     done = ran(stack, "--json", *words)
-    assert done.code == 0, done.errors
+    assert done.code == 0, f"{done.errors}\n{done.printed}"
     return json.loads(done.printed)
