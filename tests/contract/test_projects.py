@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -82,7 +83,7 @@ def test_a_project_is_changed_and_nothing_that_others_change_meanwhile(config_st
     # Given a project
     project = Project(project_id=PROJECT, name="Café", created_at=NOW, external_secret="s3cret")
     schemes = (PRESETS["stripe"],)
-    others = [
+    others: list[Callable[[], object]] = [
         lambda: config_store.sign_project(PROJECT, schemes),
         lambda: config_store.change_project(PROJECT, lambda stored: replace(stored, suspended_at=NOW)),
         lambda: config_store.change_project(PROJECT, lambda stored: replace(stored, name="Milk", quota=Quota.of(5))),
