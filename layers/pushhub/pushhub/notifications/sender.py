@@ -205,19 +205,22 @@ class NotificationSender(Component):
                 assigned.append((target, entry))
             else:
                 this.more = True
-        sequences = sorted({sequence_of(entry.position) for _, entry in assigned})
-        while sequences and this.read < READ_PER_PASS:
-            commits = self.topics.commits_at(view.topic, sequences[:_RETURNED_PER_READ])
+        of_commit: dict[int, list[tuple[str, Entry]]] = {}
+        for target, entry in assigned:
+            of_commit.setdefault(sequence_of(entry.position), []).append((target, entry))
+        left = sorted(of_commit)
+        while left and this.read < READ_PER_PASS:
+            looked_at, left = left[:_RETURNED_PER_READ], left[_RETURNED_PER_READ:]
+            commits = self.topics.commits_at(view.topic, looked_at)
             this.read += sum(each.size for each in commits.values())
-            sequences = sequences[_RETURNED_PER_READ:]
-            while assigned and (not sequences or sequence_of(assigned[0][1].position) < sequences[0]):
-                self._plan_again(this, *assigned.pop(0), commits)
+            for sequence in looked_at:
+                for target, entry in of_commit[sequence]:
+                    self._plan_again(this, target, entry, commits.get(sequence))
         # What was not read is still returned
-        return complete and not assigned
+        return complete and not left
 
-    def _plan_again(self, this: _Pass, target: str, entry: Entry, commits: Mapping[int, Commit]) -> None:
+    def _plan_again(self, this: _Pass, target: str, entry: Entry, commit: Commit | None) -> None:
         """Send something again, unless it is gone or has expired."""
-        commit = commits.get(sequence_of(entry.position))
         notification = commit.notification(entry.position) if commit else None
         if commit is None or notification is None or commit.expires_at <= self.clock.now():
             this.done.add(entry.position)

@@ -4,10 +4,10 @@ changed.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.rotation import from_another_start
 from pushhub.engine.component import Component
 from pushhub.engine.faults import described
 from pushhub.engine.flow.leases import TENDED_MS
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from pushhub.engine.flow.ports import Backlogs
     from pushhub.engine.model.keys import Addressee
     from pushhub.engine.ports import OrderSink
-
-MINUTE_MS = 60_000
-
-GOLDEN = (math.sqrt(5) - 1) / 2
-"""The part of the circle between the starts of two runs: they are spread over it as evenly as possible."""
 
 UNTENDED_MS = 2 * TENDED_MS
 """How long after its last entry an empty backlog is taken off the list of those that are tended."""
@@ -49,10 +44,7 @@ class WakeUps(Component):
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Tend all backlogs, as far as the remaining milliseconds allow; returns the number of wake-ups."""
-        listed = [*self.backlogs.listed_backlogs()]
-        # Each minute from another one on: when time never suffices, it is not always the same that wait.
-        first = int(self.clock.now() // MINUTE_MS * GOLDEN % 1 * len(listed))
-        listed = listed[first:] + listed[:first]
+        listed = from_another_start([*self.backlogs.listed_backlogs()], self.clock.now())
         return sum(self._tend_safely(key, added_at) for key, added_at in _while(remaining_ms, listed))
 
     def _tend_safely(self, key: FlowKey, added_at: int) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.rotation import from_another_start
 from pushhub.engine.component import Component
 from pushhub.engine.faults import described
 from pushhub.engine.model.backoff import SCHEDULES
@@ -28,7 +28,7 @@ from pushhub.ironmq.model.spans import SPANS_QUEUE
 from pushhub.ironmq.wire.project_alerts import notification_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.acceptance.accept import Accept
@@ -48,9 +48,6 @@ TIMEOUT_S = 15
 
 MARGIN_MS = 5_000
 """When no more time than this is left, no further alert is looked at, milliseconds."""
-
-GOLDEN = (math.sqrt(5) - 1) / 2
-"""The part of the circle between the starts of two runs."""
 
 LOOKED_AT = 25
 """Deliveries looked at together for the oldest that waits: some may have been cleared, or have expired."""
@@ -238,16 +235,6 @@ class CheckAlerts(Component):
             return alert if same and alert.state.value is not None else judged_now
         alert, counts = sampled(alert, self.counts.of(alert, now), now)
         return judged(alert, value_of(alert.measure, counts), now)
-
-
-def from_another_start(alerts: Sequence[ProjectAlert], now: int) -> Sequence[ProjectAlert]:
-    """The alerts, each minute from another one on: when time never suffices, it is not always the same that wait.
-
-    Multiples of the golden ratio spread over a circle as evenly as possible: where each run reaches one of N alerts,
-    each is looked at within 2 N minutes.
-    """
-    start = int(now // 60_000 * GOLDEN % 1 * len(alerts))
-    return [*alerts[start:], *alerts[:start]]
 
 
 def posted(alerts: AlertStore, alert: ProjectAlert) -> None:

@@ -97,7 +97,7 @@ def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _opened(hub: WebhooksUseCases, stream: Application, sink: Endpoint, expires_at: int) -> tuple[PortalAccess, str]:
     """A new token of a poller, and its secret."""
-    rotated, _ = hub.endpoints.rotate(sink.project, sink.app_id, sink.endpoint_id, Rotation(key=None, grace_s=0))
+    rotated, _ = hub.endpoints.rotate(*sink.place, Rotation(key=None, grace_s=0))
     secret = _secret(hub, rotated)
     return hub.portal.open_poller(stream, sink.endpoint_id, secret, expires_at), secret
 

@@ -116,10 +116,6 @@ def _read(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     return Response(status=200, body={"data": data, "iterator": read.iterator, "done": read.done})
 
 
-def _names(sink: Endpoint) -> tuple[str, str, str]:
-    return sink.project, sink.app_id, sink.endpoint_id
-
-
 def _formed(hub: WebhooksUseCases, call: WebhooksCall) -> Endpoint:
     """The sink in the path, if it is one whose batches code can change."""
     sink = _there(hub, call)
@@ -129,18 +125,18 @@ def _formed(hub: WebhooksUseCases, call: WebhooksCall) -> Endpoint:
 
 
 def _transformation(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return transformations.show(hub, _names(_there(hub, call)))
+    return transformations.show(hub, _there(hub, call).place)
 
 
 def _set_transformation(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     sink = _formed(hub, call)
-    transformations.change(hub, call, _names(sink), of_sink=True)
+    transformations.change(hub, call, sink.place, of_sink=True)
     hub.sinks().retry(sink)
     return Response(status=200, body={})
 
 
 def _simulate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return transformations.simulate(hub, call, _names(_formed(hub, call)))
+    return transformations.simulate(hub, call, _formed(hub, call).place)
 
 
 def _http(hub: WebhooksUseCases, call: WebhooksCall) -> Endpoint:
@@ -153,7 +149,7 @@ def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _change_headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     sink = _http(hub, call)
-    names = _names(sink)
+    names = sink.place
     hub.endpoints.change_headers(*names, parse_header_change(call.fields))
     hub.sinks().retry(sink)
     return Response(status=200, body=headers_view(hub.endpoints.headers(*names)))
@@ -165,7 +161,7 @@ def _secret(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     sink, rotation = _http(hub, call), parse_rotation(call.fields)
-    rotated, _ = hub.endpoints.rotate(*_names(sink), rotation)
+    rotated, _ = hub.endpoints.rotate(*sink.place, rotation)
     hub.sinks().retry(rotated)
     return Response(status=200, body={"key": hub.signatures().secret(rotated)})
 

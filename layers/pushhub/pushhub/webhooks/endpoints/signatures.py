@@ -119,7 +119,7 @@ class EndpointSignatures(Component):
         changed = self._with(endpoint, [each.scheme for each in wanted], rings)
         check_fit(changed, FIELD)
         for scheme in changed.signatures:
-            place = (endpoint.project, endpoint.app_id, endpoint.endpoint_id)
+            place = endpoint.place
             note = scheme_note(place, scheme.header, scheme.ends_at, now)
             if note is not None:
                 self.note_end(note)

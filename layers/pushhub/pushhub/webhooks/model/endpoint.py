@@ -165,6 +165,11 @@ class Endpoint:
     version: int = field(default=0, metadata=field_metadata(stored=APART))
 
     @property
+    def place(self) -> tuple[str, str, str]:
+        """Its project, application and id, by which it is found."""
+        return self.project, self.app_id, self.endpoint_id
+
+    @property
     def uid(self) -> str | None:
         """The owner's own id of it."""
         return self.fields.uid

@@ -119,7 +119,7 @@ class StreamSinks(Component):
             given.http.headers.apply(there.headers)
         if there.polls and given.scheme != "poller":
             # Its key was the secret of its consumer's token, and is to sign nothing.
-            rotated, _ = self.endpoints.rotate(*_names(there), Rotation(key=None, grace_s=0))
+            rotated, _ = self.endpoints.rotate(*there.place, Rotation(key=None, grace_s=0))
             there = self._opened(rotated)
 
         def url(stored: str) -> str:
@@ -140,7 +140,7 @@ class StreamSinks(Component):
 
     def _with_http(self, sink: Endpoint, given: GivenHttp) -> Endpoint:
         """A sink of the type http, changed, with the headers and the key that its config names."""
-        names = _names(sink)
+        names = sink.place
         if given.headers is not None:
             self.endpoints.change_headers(*names, given.headers)
             sink = self.endpoints.endpoint(*names)
@@ -254,10 +254,6 @@ class StreamSinks(Component):
 
     def _opened(self, endpoint: Endpoint) -> Endpoint:
         return opened(endpoint, self.credentials)
-
-
-def _names(sink: Endpoint) -> tuple[str, str, str]:
-    return sink.project, sink.app_id, sink.endpoint_id
 
 
 def _fit(reads: Reading, url: str) -> Reading:
