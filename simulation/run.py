@@ -59,8 +59,8 @@ SETTLES_WITHIN = 40
 LONGEST_EXPIRY = 8 * 24
 """Hours until the last message expires, if nothing else ends it."""
 
-LONGEST_TALK = 400
-"""Hours that a talk lasts at most."""
+LONGEST_TALK = 1_000
+"""Hours that a talk lasts at most: some wait for what ends after weeks."""
 
 LONGEST_RECORDING = 30
 """Minutes after a talk within which all is recorded, if nothing goes on any more."""
