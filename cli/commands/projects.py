@@ -211,15 +211,18 @@ def export_project(hub: HubOptions, project: str, folder: Path, with_keys: bool,
     known = next((each for each in projects_of(hub).projects() if each.project_id == project), None)
     if known is None:
         raise NotFound("Project not found")
-    if not running and (known.suspended_at is None or not _is_silent(known.suspended_at)):
+    silent_since = known.suspended_at if known.suspended_at is not None and _is_silent(known.suspended_at) else None
+    if not running and silent_since is None:
         raise click.ClickException(
             f"something may still change: suspend it (pushhub projects suspend {project}), and export it a quarter of "
             "an hour later"
         )
     place = Folder(folder)
-    begun = {"project": project, "keys": with_keys, "hub": hub.settings().stack}
+    # A run goes on where another one ended only if nothing has changed in between: what was exported of a project that
+    # was running, or has been resumed since, is not what it holds now.
+    begun = {"project": project, "keys": with_keys, "hub": hub.settings().stack, "suspended_at": silent_since}
     if (place.state() or begun) != begun:
-        raise click.ClickException(f"another export was begun in {folder}: {place.state()}")
+        raise click.ClickException(f"another export was begun in {folder}: {place.state()}; choose another folder")
     if not place.state() and place.files():
         raise click.ClickException(f"{folder} is not empty")
     place.keep(begun)

@@ -311,6 +311,30 @@ def test_what_still_changes_is_not_exported_unless_asked_for(mover: Mover, hub: 
     assert mover.exports("--running")["ConfigTable"] > 0
 
 
+@pytest.mark.parametrize("rehearsal", [True, False])
+def test_what_was_exported_before_it_changed_is_not_taken_for_what_it_is_now(
+    mover: Mover, hub: Hub, rehearsal: bool
+) -> None:
+    # Given an export made while the project was running, or before it was resumed for a while
+    if rehearsal:
+        hub.now -= 1
+        mover.exports("--running")
+        hub.now += 1
+    else:
+        mover.exports()
+        assert run(["--stack", "acme", "projects", "resume", hub.project]) == 0
+        assert run(["--stack", "acme", "projects", "suspend", hub.project]) == 0
+        hub.now += SETTLED_MS
+        hub._capsys.readouterr()
+    mover.put("MessagesTable", f"{hub.project}#uid#3", "M", kind={"S": "message"})
+    # When it is exported into the same folder again, then that is refused, as most would be from before
+    mover.exports(code=1)
+    # And another folder has everything
+    mover.folder = mover.folder.with_name("again")
+    before = len([key for key in mover.items() if key[0] == "MessagesTable"])
+    assert mover.exports()["MessagesTable"] == before
+
+
 def test_without_keys_what_is_sealed_opens_only_where_the_key_is(mover: Mover, hub: Hub) -> None:
     mover.exports()
     assert SECRET.decode() not in "".join(
