@@ -29,7 +29,8 @@ def rebuild(hub: HubOptions, since: str) -> int:
     """Restore messages that the messages table has lost, from delivery records and the bodies bucket.
 
     What cannot be restored is listed, and so are records that cannot be read, which are passed over. First stop push,
-    poll and wake (docs/operations.md). What is in the table stays as it is.
+    poll and wake (docs/operations.md). What is in the table stays as it is, but for deliveries that a backup has as
+    they were earlier.
     """
     found = deployment(hub)
     clock, dynamodb, s3 = SystemClock(), found.client("dynamodb"), found.client("s3")
@@ -50,7 +51,7 @@ def rebuild(hub: HubOptions, since: str) -> int:
         f"{'would be ' if hub.dry_run else ''}put back: {rebuilt.messages} messages; deliveries that go on: "
         f"{rebuilt.resumed}, wait for a person: "
         f"{rebuilt.held}, given up without their body: {rebuilt.lost}, expired: {rebuilt.expired}; not lost: "
-        f"{rebuilt.present}",
+        f"{rebuilt.present} messages, with {rebuilt.updated} deliveries as they were earlier",
         err=True,
     )
     hub.show(

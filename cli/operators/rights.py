@@ -128,7 +128,7 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "rebuild": _READS_RECORDS
     + _KEEPS
     + _rights(
-        dynamodb={"ConfigTable": "GetItem", "MessagesTable": "GetItem PutItem", "ScheduleTable": "PutItem"},
+        dynamodb={"ConfigTable": "GetItem", "MessagesTable": "BatchGetItem PutItem", "ScheduleTable": "PutItem"},
         s3={"BodiesBucket": "ListBucket", "BodiesBucket/bodies/*": "GetObject"},
     ),
     "reseal": _FINDS

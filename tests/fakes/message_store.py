@@ -103,7 +103,9 @@ class FakeMessageStore:
             if message is not None:
                 self._messages.setdefault(message.key, message)
             for each in deliveries:
-                self._deliveries.setdefault(each.key, each)
+                stored = self._deliveries.get(each.key)
+                if stored is None or stored.version < each.version:
+                    self._deliveries[each.key] = each
 
     def lose(self) -> None:
         """Lose everything, without a trace in the outbox."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +14,12 @@ import pytest
 from cli.__main__ import run
 from tests.cli.deployment import answering, described, with_credentials
 from tests.cloud import aws_services as aws
-from tests.contract.samples import PROJECT, QUEUE_UID, first, message
+from tests.contract.samples import PROJECT, QUEUE_UID, first, message, tried
 from tests.fakes import FakeClock, FakeSchedule
 
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
@@ -138,3 +139,56 @@ def test_records_that_cannot_be_read_are_named_and_the_rest_is_put_back(capsys: 
         "4 in all could not be read",
     ):
         assert reported in said
+
+
+class Killed(Exception):
+    """A rebuild is killed."""
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("writes", range(6))
+def test_wherever_it_is_killed_the_next_run_does_the_rest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], writes: int
+) -> None:
+    # Given a lost message that one subscriber has, and that waits for the other
+    now = SystemClock().now()
+    [ref] = S3BodyStore(boto3.client("s3"), aws.BUCKET).put(PROJECT, [b"x" * 9_000], now)
+    posted = message(
+        body=None,
+        body_ref=ref,
+        body_size=9_000,
+        accepted_at=now,
+        due_at=now,
+        expires_at=now + 86_400_000,
+        subscriber_ids=("a", "b"),
+    )
+    has = first(posted, Verdict.DELIVERED)
+    waits = replace(tried(opening(posted, "b"), Verdict.FAILED), due_at=now + 60_000)
+    records = [record_of_acceptance(posted), *(record_of_delivery(None, each, now) for each in (has, waits))]
+    S3RecordStore(boto3.client("s3"), RECORDS).write(
+        [each for each in records if each is not None], table="m", first=posted.message_id, last="2"
+    )
+    # When a rebuild is killed after so many writes, and run again
+    left = [writes]
+
+    def dies(operation: str, parameters: dict[str, Any], real: Callable[[], Any]) -> Any:
+        if operation == "PutItem":
+            if not left[0]:
+                raise Killed
+            left[0] -= 1
+        return real()
+
+    with monkeypatch.context() as patched:
+        answering(patched, dies)
+        with suppress(Killed):
+            run(["--stack", "acme", "--json", "rebuild", "--since", "2020-01-01"])
+    capsys.readouterr()
+    rebuild(capsys, code=0)
+    # Then the one still has it, and the other one's delivery goes on
+    settled, on = stored(has.key), stored(waits.key)
+    assert settled is not None
+    assert on is not None
+    assert settled.state is DeliveryState.DELIVERED
+    assert (on.state, on.scheduled, on.version) == (DeliveryState.RETRYING, True, waits.version + 1)
+    table = boto3.client("dynamodb").scan(TableName=aws.MESSAGES_TABLE)["Items"]
+    assert len(table) == 3

@@ -5,7 +5,7 @@ nothing arrives twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,10 @@ from tests.contract.filled import Filler
 from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes.large_bodies import large_body
 
+from pushhub.base.errors import Unreadable
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, close
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
+from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
 from pushhub.engine.records.rebuild import BODY_LOST, Rebuild, Rebuilt
@@ -216,6 +218,65 @@ def test_it_can_be_repeated_and_looked_at_first_and_leaves_alone_what_is_there()
     assert rebuild(world, recorded).messages == 1
     again = rebuild(world, recorded)
     assert (again.messages, again.present) == (0, 2)
+
+
+def test_what_a_backup_has_as_it_was_goes_on_from_where_it_was_in_the_end() -> None:
+    # Given messages that a backup has without, or with the first, of their attempts
+    world = World()
+    world.make_queue("q", subscribers(A, B), retries=5, retries_delay=600)
+    world.sender.script(B, 503, 503, 200, 200)
+    [tried] = world.post("q", b"small")
+    world.run(seconds=5)
+    first_tries = world.messages.all_deliveries()
+    # And that went on afterwards: one subscriber failed again, another message was delivered
+    world.run(seconds=11 * 60)
+    [delivered] = world.post("q", LARGE)
+    world.run(seconds=5)
+    world.sender.script(B, 200)
+    recorded = records(world, tried, delivered)
+    backup = [world.messages.message(MessageKey(PROJECT, "uid-q", each)) for each in (tried, delivered)]
+    sent = len(world.sender.requests)
+    lose(world)
+    world.schedule = world.ports.schedule
+    for each in backup:
+        world.messages.restore(each, [])
+    world.messages.restore(None, first_tries)
+    # When it is rebuilt from the records
+    looked = rebuild(world, recorded, dry=True)
+    assert [each.version for each in world.messages.all_deliveries()] == [each.version for each in first_tries]
+    rebuilt = rebuild(world, recorded)
+    assert rebuilt == looked
+    # Then what was delivered is settled, and the try that failed counts
+    assert (rebuilt.messages, rebuilt.present, rebuilt.updated, rebuilt.resumed) == (0, 2, 3, 1)
+    [waits] = [each for each in world.messages.all_deliveries() if not each.settled]
+    assert (waits.subscriber_id, waits.message_id, waits.tries, waits.attempts) == ("s1", tried, 2, 2)
+    # And nothing but that is sent again
+    world.run(seconds=HOUR)
+    assert len(world.sender.requests) == sent + 1
+    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
+    # And another run finds all of it as it is
+    assert rebuild(world, recorded).updated == 0
+
+
+def test_an_item_that_cannot_be_read_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given two lost messages, beside the damaged item of one that is there
+    world = World()
+    world.make_queue("q", subscribers(A), retries=5, retries_delay=600)
+    lost, damaged = world.post("q", LARGE, LARGE)
+    recorded = records(world, lost, damaged)
+    lose(world)
+    read = world.messages.messages
+
+    def messages(keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
+        if any(each.message_id == damaged for each in keys):
+            raise Unreadable
+        return read(keys)
+
+    monkeypatch.setattr(world.messages, "messages", messages)
+    # When it is rebuilt, then the other one goes on, and this one is named
+    rebuilt = rebuild(world, recorded)
+    assert rebuilt.messages == 1
+    assert [damaged in each for each in rebuilt.passed_over] == [True]
 
 
 def test_records_come_in_any_order_and_more_than_once() -> None:

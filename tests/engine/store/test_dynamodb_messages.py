@@ -385,6 +385,22 @@ def test_what_is_put_back_is_news_to_nobody(bench: Bench) -> None:
     assert (record.kind, record.state, record.version) == ("attempt", "delivered", stood.version + 1)
 
 
+def test_what_takes_the_place_of_a_backups_is_news_to_nobody(bench: Bench) -> None:
+    # Given a delivery as a backup has it
+    kept = message()
+    older = first(kept, Verdict.FAILED)
+    bench.store.save(older)
+    (before,) = bench.stored()
+    # When it is put back as it was in the end
+    newer = tried(older, Verdict.DELIVERED)
+    bench.store.restore(None, [newer])
+    (after,) = bench.stored()
+    # Then that is known for what it is, of which no record is made
+    stream = {"ApproximateCreationDateTime": 1_795_000_000.0, "OldImage": before, "NewImage": after}
+    assert decode_delivery(as_stream_image(after)) == newer
+    assert is_restored({"dynamodb": stream})
+
+
 def test_a_call_the_client_repeats_after_a_lost_answer_is_no_conflict(bench: Bench) -> None:
     # Given a client whose every write is sent twice
     for _ in range(4):

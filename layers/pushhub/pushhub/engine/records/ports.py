@@ -121,7 +121,8 @@ class Restored(Protocol):
     """Restores lost messages and deliveries."""
 
     def restore(self, message: Message | None, deliveries: Sequence[Delivery]) -> None:
-        """Write a message, if it is known, and deliveries in an earlier state. Existing items are left alone.
+        """Write a message, if it is known, and deliveries in an earlier state. Existing items are left alone, but for
+        deliveries in an older version.
 
         This has no side effects: no records are made and no work orders sent.
         """

@@ -2,21 +2,24 @@
 
 The records say what is still owed, and how far each delivery had got. They do not contain the bodies: only those in the
 bodies bucket can be recovered. Any other delivery still owed is given up and reported, with the reason ``body_lost``.
-Nothing is delivered again that a record says was delivered.
+Nothing is delivered again that a record says was delivered: also of a message that a backup still had, whose deliveries
+went on after that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from pushhub.base.errors import Conflict, MessageNotFound
+from pushhub.base.errors import Conflict, MessageNotFound, Unreadable
 from pushhub.base.gates import Proof
 from pushhub.base.times import epoch_ms
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus, close, opening, schedule
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.ports import BodyStore, QueueSource, StoredMessages
 from pushhub.engine.records.ports import Restored
@@ -25,6 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pushhub.base.ports import Clock
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+TOGETHER = 100
+"""Messages that are looked for in one call."""
 
 BODY_LOST = "body_lost"
 """Reason of a delivery given up because its message's body is lost."""
@@ -65,6 +74,7 @@ class Rebuilt:
         lost: Deliveries given up because the body is lost.
         expired: Deliveries whose message has expired.
         present: Messages that were not lost.
+        updated: Deliveries of those that were older in the table than in the records.
         unknown: What the records do not say.
         passed_over: Records that cannot be understood, and why.
     """
@@ -75,6 +85,7 @@ class Rebuilt:
     lost: int = 0
     expired: int = 0
     present: int = 0
+    updated: int = 0
     unknown: list[Unknown] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
 
@@ -145,7 +156,8 @@ class Rebuild(Component):
     clock: Clock
 
     def run(self, records: Iterable[Mapping[str, Any]], *, dry: bool = False) -> Rebuilt:
-        """Restore every message that is still owed to somebody, and resume its deliveries. Can be repeated.
+        """Restore every message that is still owed to somebody, and resume its deliveries. Deliveries of a message that
+        is there, but that a backup has as they were earlier, become what they were in the end. Can be repeated.
 
         Push must not run at the same time: it treats deliveries missing from the table as new ones.
 
@@ -166,22 +178,53 @@ class Rebuild(Component):
                     lives.setdefault(key, _Life()).add(record)
                 except _ODD as error:
                     rebuilt.passed_over.append(f"{record['record_id']}: {error!r}")
-        for life in lives.values():
-            accepted = life.accepted
-            if accepted is None:
+        keys = [*lives]
+        for start in range(0, len(keys), TOGETHER):
+            some = keys[start : start + TOGETHER]
+            self._together({MessageKey(*key): lives[key] for key in some}, rebuilt, dry=dry)
+        return rebuilt
+
+    def _together(self, lives: Mapping[MessageKey, _Life], rebuilt: Rebuilt, *, dry: bool) -> None:
+        there, damaged = _readable(self.messages.messages, [*lives])
+        rebuilt.passed_over += [f"{'/'.join(key)}: the item of its message cannot be read" for key in damaged]
+        kept: list[tuple[Message, list[Delivery]]] = []
+        for key, life in lives.items():
+            accepted, message = life.accepted, there.get(key)
+            if accepted is None or key in damaged:
                 continue
             try:
-                if not life.open:
+                if message is None and not life.open:
                     continue
-                message = self._message(accepted)
-                deliveries = [
-                    _delivery(message, each, life) for each in dict.fromkeys((*accepted["owed"], *life.added))
-                ]
+                found = message or self._message(accepted)
+                deliveries = [_delivery(found, each, life) for each in dict.fromkeys((*accepted["owed"], *life.added))]
             except _ODD as error:
                 rebuilt.passed_over.append(f"{accepted['record_id']}: {error!r}")
+                continue
+            if message is None:
+                self._one(accepted, found, deliveries, rebuilt, dry=dry)
             else:
-                self._one(accepted, message, deliveries, rebuilt, dry=dry)
-        return rebuilt
+                kept.append((message, [each for each in deliveries if each.version]))
+        self._bring_up_to_date(kept, rebuilt, dry=dry)
+
+    def _bring_up_to_date(
+        self, kept: Sequence[tuple[Message, Sequence[Delivery]]], rebuilt: Rebuilt, *, dry: bool
+    ) -> None:
+        """Messages that were not lost: their deliveries go on from where the records say that they were."""
+        rebuilt.present += len(kept)
+        stored, damaged = _readable(
+            self.messages.deliveries, [each.key for _, deliveries in kept for each in deliveries]
+        )
+        rebuilt.passed_over += [f"{'/'.join(key)}: the item of its delivery cannot be read" for key in damaged]
+        for message, deliveries in kept:
+            older = [
+                each
+                for each in deliveries
+                if each.key not in damaged and (each.key not in stored or stored[each.key].version < each.version)
+            ]
+            rebuilt.updated += len(older)
+            following = [*self._following(message, older, None, rebuilt)]
+            if not dry:
+                self._write(older, following)
 
     def _one(
         self,
@@ -192,9 +235,6 @@ class Rebuild(Component):
         *,
         dry: bool,
     ) -> None:
-        if self.messages.message(message.key) is not None:
-            rebuilt.present += 1
-            return
         missing = self._missing(message)
         following = list(self._following(message, deliveries, missing, rebuilt))
         if missing is None:
@@ -204,7 +244,13 @@ class Rebuild(Component):
             rebuilt.unknown.append(_unknown(message, missing))
         if dry:
             return
-        self.messages.restore(message if missing is None else None, [each for each in deliveries if each.version])
+        self._write([each for each in deliveries if each.version], following)
+        if missing is None:
+            # Last: as long as it is missing, a run that is repeated does all of this again.
+            self.messages.restore(message, ())
+
+    def _write(self, deliveries: Sequence[Delivery], following: Sequence[Delivery]) -> None:
+        self.messages.restore(None, deliveries)
         for each in following:
             try:
                 self.messages.save(each)
@@ -272,6 +318,22 @@ class Rebuild(Component):
         except MessageNotFound:
             return "its body, which is no longer in the bucket: its open deliveries are cancelled"
         return None
+
+
+def _readable(read: Callable[[Sequence[K]], Mapping[K, V]], keys: Sequence[K]) -> tuple[dict[K, V], set[K]]:
+    """What is stored under keys, and the keys under which it cannot be read: one stops none of the others."""
+    try:
+        return {**read(keys)}, set()
+    except Unreadable:
+        if len(keys) == 1:
+            return {}, {*keys}
+    found: dict[K, V] = {}
+    damaged: set[K] = set()
+    for each in keys:
+        good, bad = _readable(read, [each])
+        found |= good
+        damaged |= bad
+    return found, damaged
 
 
 def _delivery(message: Message, delivery_id: str, life: _Life) -> Delivery:

@@ -64,9 +64,11 @@ def accepted_message(message: Message) -> Accepted:
 
 
 def is_restored(stream_record: Mapping[str, Any]) -> bool:
-    """Whether an item was put back, or came from another stack: its records are there already."""
+    """Whether an item was put back, also in place of one from a backup, or came from another stack: its records are
+    there already.
+    """
     stream = stream_record["dynamodb"]
-    return not stream.get("OldImage") and RESTORED in (stream.get("NewImage") or {})
+    return RESTORED in (stream.get("NewImage") or {}) and RESTORED not in (stream.get("OldImage") or {})
 
 
 def _delivery(image: Item | None) -> Delivery | None:

@@ -60,7 +60,7 @@ IN_ONE_STEP = 50
 """Messages of an ordering key stored in one transaction, which is limited to 100 items and 4 MB."""
 
 RESTORED = "restored"
-"""Attribute of an item that was lost and restored; its insertion must produce neither records nor orders."""
+"""Attribute of an item that was lost and restored; that it is written so must produce neither records nor orders."""
 
 _MESSAGE = "message"
 """The ``kind`` of a message's item."""
@@ -196,9 +196,18 @@ class DynamoDBMessageStore:
             self._table.put(left, ConditionExpression="attribute_exists(pk)")
 
     def restore(self, message: Message | None, deliveries: Sequence[Delivery]) -> None:
-        for item in (*map(_encode_message, [message] if message else []), *map(encode_delivery, deliveries)):
+        mark = {RESTORED: {"BOOL": True}}
+        for each in deliveries:
+            older = {
+                "ConditionExpression": "attribute_not_exists(pk) OR #version < :version",
+                "ExpressionAttributeNames": {"#version": "version"},
+                "ExpressionAttributeValues": {":version": number(each.version)},
+            }
             with suppress(ConditionRefused):
-                self._table.put(item | {RESTORED: {"BOOL": True}}, ConditionExpression="attribute_not_exists(pk)")
+                self._table.put(encode_delivery(each) | mark, **older)
+        if message is not None:
+            with suppress(ConditionRefused):
+                self._table.put(_encode_message(message) | mark, ConditionExpression="attribute_not_exists(pk)")
 
     def deliveries(self, keys: Sequence[DeliveryKey], *, consistent: bool = True) -> dict[DeliveryKey, Delivery]:
         items = self._table.get_many([delivery_key(each) for each in dict.fromkeys(keys)], consistent=consistent)
