@@ -178,14 +178,17 @@ GLUE = "aws.glue"
 """Who tells of the ends of the report's runs."""
 
 SWEEP_PARTS = 24
-"""Parts of the messages table; one is swept each hour."""
+"""Parts of the messages table. Each is swept once a day; sweep's schedule has so many runs a day."""
+
+DAY_MS = 86_400_000
 
 
 def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Schedule, each hour: scan this hour's part of the messages table, and decide once a night whether the delivery
     report has something to prove.
 
-    When run by hand, ``{"everything": true}`` scans all of it, and has everything go on that the schedule's table held.
+    When run by hand, ``{"everything": true}`` has everything go on that the schedule's table held, too. It scans the
+    whole table, or with ``{"part": 3, "parts": 24}`` beside it one part: of a large table no run sees the end.
 
     EventBridge: a run of the delivery report has failed. It is only counted, where an alarm watches it.
     """
@@ -193,12 +196,15 @@ def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
         telemetry.count("ReportFailed")
         telemetry.event("report_failed", run=event["detail"]["jobRunId"], state=event["detail"]["state"])
         return {"swept": 0}
-    part, parts = hub.engine.ports.clock.now() // 3_600_000 % SWEEP_PARTS, SWEEP_PARTS
+    part, parts = hub.engine.ports.clock.now() // (DAY_MS // SWEEP_PARTS) % SWEEP_PARTS, SWEEP_PARTS
     everything = event.get("everything") is True
     if everything:
-        part, parts = 0, 1
+        part, parts = event.get("part", 0), event.get("parts", 1)
     swept = hub.engine.sweep.run(part, parts, context.get_remaining_time_in_millis, schedule_lost=everything)
-    if hub.engine.nights is not None and not everything:
+    if everything:
+        # Nobody waits for a quarter of an hour for the answer.
+        telemetry.event("swept", part=part, parts=parts, deliveries=swept)
+    elif hub.engine.nights is not None:
         hub.engine.nights.run()
     return {"swept": swept}
 
