@@ -13,6 +13,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.ports import FakePulses
 from tests.fakes.telemetry import FakeTelemetry
 
+from pushhub.base.errors import Unavailable
 from pushhub.engine.model.pulse import KEPT_S, Pulse, pulse_time
 from pushhub.engine.records.pulses import SendPulses
 from pushhub.engine.records.records import Records
@@ -58,6 +59,13 @@ def test_the_same_pulse_is_one_item_in_each_table_which_goes_by_itself(dynamodb:
     # And whoever goes through the messages table passes it over
     messages = DynamoDBMessageStore(dynamodb, aws.MESSAGES_TABLE, FakeClock(AT), lambda: None)  # type: ignore[arg-type,return-value]
     assert list(messages.outstanding(0, 1)) == []
+
+
+def test_a_table_that_is_away_costs_no_other_its_pulse(dynamodb: Any) -> None:
+    store = DynamoDBPulses(dynamodb, ["lost", aws.MESSAGES_TABLE, aws.PULL_TABLE], FakeClock(AT))
+    with pytest.raises(Unavailable):
+        store.send(AT)
+    assert [len(dynamodb.scan(TableName=each)["Items"]) for each in (aws.MESSAGES_TABLE, aws.PULL_TABLE)] == [1, 1]
 
 
 def stream_record(dynamodb: Any, event: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.errors import Unavailable
 from pushhub.base.times import iso_time
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.pulse import KEPT_S, Pulse
@@ -31,8 +32,15 @@ class DynamoDBPulses:
         self._tables = [Table(client, each, clock) for each in tables]
 
     def send(self, at: int) -> None:
+        """A table that cannot be written to costs no other its pulse."""
+        failed: Unavailable | None = None
         for each in self._tables:
-            each.put(_item(at))
+            try:
+                each.put(_item(at))
+            except Unavailable as error:
+                failed = error
+        if failed is not None:
+            raise failed
 
 
 def is_pulse(item: Item) -> bool:
