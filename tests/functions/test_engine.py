@@ -304,10 +304,13 @@ def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason_an
     # When it is handled, then it is kept, and the log says which one and why
     kept = functions.invoke("errors", event)
     assert [each["itemIdentifier"] for each in kept["batchItemFailures"]] == [event["Records"][0]["messageId"]]
-    [shown] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "exhausted_unhandled" in line]
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    [shown] = [line for line in lines if line.get("message") == "exhausted_unhandled"]
     assert shown["request_id"] == "request-1"
     assert (shown["project"], shown["queue"], shown["message_id"]) == (PROJECT, "orders", message_id)
     assert shown["error"] == "Unavailable: dynamodb:BatchGetItem failed: ResourceNotFoundException"
+    # And it is counted where an alarm watches it, long before it is among the dead letters
+    assert [line["CallsFailing"] for line in lines if "CallsFailing" in line] == [[1.0]]
 
 
 def test_the_base_url_must_be_one() -> None:

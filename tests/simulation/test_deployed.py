@@ -14,7 +14,8 @@ from simulation.template import template
 from simulation import run
 
 HARMLESS = {
-    ("ErrorsQueue", "maxReceiveCount", 1_000): "what fails is set aside later, and nothing waits behind it",
+    ("ErrorsQueue", "maxReceiveCount", 360): "what fails is set aside sooner, and can be put back",
+    ("ErrorsQueue", "VisibilityTimeout", 30): "as long as a run may last, and comes back sooner",
     ("NotifyQueue", "maxReceiveCount", 500): "a wake-up that fails for hours is made again by the next notification",
     ("NotifyQueue", "VisibilityTimeout", 30): "longer than a run lasts, and comes back sooner",
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Unavailable, Unreadable
+from pushhub.base.errors import Overdue, Unavailable, Unreadable
 from pushhub.cloud.observability import telemetry
 from pushhub.engine.faults import described
 from pushhub.runtime.invocation import behind, failures
@@ -226,6 +226,8 @@ def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -
         for each in orders:
             error = failed.get(each.order.key)
             if error is not None:
+                if not isinstance(error, Overdue):
+                    telemetry.count("CallsFailed" if isinstance(error, Unavailable) else "PushFaults")
                 telemetry.event("exhausted_unhandled", **described(error), sqs_id=each.sqs_id, **each.order.identity)
                 keep.add(each.sqs_id)
     return failures(keep)
