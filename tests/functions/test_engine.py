@@ -446,6 +446,38 @@ def test_records_tells_when_it_is_behind_a_stream(capsys: pytest.CaptureFixture[
     assert handed == [2, 2, 2, 2]
 
 
+@pytest.mark.parametrize(("behind_h", "goes_on"), [(5, False), (7, True)])
+def test_records_do_not_wait_for_the_catalogue_until_they_are_lost(
+    behind_h: int, goes_on: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given a table of the catalogue that is away, while records can be written
+    clock, recorded = FakeClock(), []
+
+    def fails(*_: object, **__: object) -> None:
+        raise Unavailable("dynamodb:BatchWriteItem", "ResourceNotFoundException")
+
+    engine = SimpleNamespace(
+        ports=SimpleNamespace(clock=clock),
+        records=lambda _: SimpleNamespace(run=lambda records, **_: recorded.append(len(records))),
+        cataloguer=lambda _: SimpleNamespace(run=fails),
+    )
+    hub = cast(Pushhub, SimpleNamespace(engine=engine))
+    record: dict[str, Any] = {"eventSourceARN": "arn:aws:dynamodb:us-east-1:1:table/messages/stream/1"}
+    record |= {"dynamodb": {"ApproximateCreationDateTime": clock.now() / 1000 - behind_h * 3_600}}
+    # When a batch comes for some hours, then it comes again until it is catalogued
+    if not goes_on:
+        with pytest.raises(Unavailable):
+            record_changes(hub, {"Records": [record]}, Context())
+        telemetry.flush()
+        assert counted(capsys) == {"WorkLate": 1.0}
+        return
+    # And later it is left out, rather than all records behind it with the stream; which an alarm hears of
+    assert record_changes(hub, {"Records": [record]}, Context()) == {"batchItemFailures": []}
+    telemetry.flush()
+    assert counted(capsys) == {"WorkLate": 1.0, "CallsFailing": 1.0}
+    assert recorded == [1]
+
+
 def test_a_report_that_failed_is_counted_as_a_fault_of_the_hub(
     functions: Functions, capsys: pytest.CaptureFixture[str]
 ) -> None:
