@@ -156,6 +156,37 @@ def test_many_deliveries_are_scheduled_side_by_side_and_each_run_goes_on(monkeyp
     assert len(bench.stored.all_deliveries()) == 5_000
 
 
+def test_what_cannot_be_scheduled_holds_up_others_for_two_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a schedule whose table is away for an hour, and a message for later in front of another project's
+    world = World()
+    world.make_queue("later", subscribers("https://later.example/in"))
+    world.make_queue("now", subscribers("https://now.example/in"))
+    enter = world.schedule.enter
+
+    def away(delivery: Delivery) -> None:
+        if world.clock.now() < begun + 3_600_000:
+            raise Unavailable("dynamodb:PutItem", "ResourceNotFoundException")
+        enter(delivery)
+
+    begun = world.clock.now()
+    monkeypatch.setattr(world.schedule, "enter", away)
+    world.post("later", b"later", delay_s=7_200)
+    world.dispatch_only()
+    world.post("now", b"now")
+    # When the stream delivers both again and again
+    for _ in range(12):
+        world.dispatch_only()
+        world.clock.advance(seconds=15)
+    world.run(seconds=5)
+    # Then the other one has come, and the first comes when it is due, once
+    assert [each.body for each in world.sender.requests] == [b"now"]
+    assert world.telemetry.counts["CallsFailed"] == 1
+    world.run(seconds=begun / 1000 + 7_190 - world.clock.now() / 1000)
+    assert len(world.sender.requests) == 1
+    world.run(seconds=60)
+    assert [each.body for each in world.sender.requests] == [b"now", b"later"]
+
+
 def test_what_the_hub_works_on_itself_is_queued_apart_due_or_not() -> None:
     bench = Bench()
     orders = [bench.message(queue="hub/x"), bench.message(queue="hub/x", due_in_ms=5_000, message_id="8")]

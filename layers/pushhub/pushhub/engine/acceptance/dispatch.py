@@ -12,6 +12,7 @@ from pushhub.engine.component import Component
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.deflated import stored_size
 from pushhub.engine.model.delivery import opening, schedule
+from pushhub.engine.model.work import WorkOrder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from pushhub.engine.acceptance.order_queues import OrderQueues
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.message import Message
-    from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
 
 ORDERS_BYTES = 16_000_000
@@ -42,6 +42,11 @@ and cost no more than the look.
 
 SCHEDULED_TOGETHER = 1_000
 """Deliveries that are scheduled before more are looked at, two writes each."""
+
+NOT_SCHEDULED_MS = 120_000
+"""How long a message holds up those behind it because its delivery cannot be scheduled. Then that waits in a queue
+instead, where it costs an order each quarter of an hour.
+"""
 
 _ORDER_BYTES = 600
 """Size of an order without body and headers."""
@@ -141,8 +146,34 @@ class Dispatch(Component):
         known: Collection[DeliveryKey] = ()
         if len(later) > MOST_LOOKED_UP:
             known = self.deliveries.deliveries([message.delivery_key(each) for message, each in later])
-        rest = (each for each in later if each[0].delivery_key(each[1]) not in known)
-        list(self.executor.map(lambda each: self._schedule(*each), rest))
+        rest = [each for each in later if each[0].delivery_key(each[1]) not in known]
+        away: list[Unavailable] = []
+
+        def is_scheduled(each: tuple[Message, str]) -> bool:
+            if away:
+                return False
+            try:
+                self._schedule(*each)
+            except Unavailable as error:
+                if self.clock.now() - each[0].accepted_at < NOT_SCHEDULED_MS:
+                    raise
+                away.append(error)
+                return False
+            return True
+
+        scheduled = self.executor.map(is_scheduled, rest)
+        if left := [each for each, done in zip(rest, scheduled, strict=True) if not done]:
+            self._queue_instead(left, away[0])
+
+    def _queue_instead(self, left: Sequence[tuple[Message, str]], error: Unavailable) -> None:
+        """Deliveries that cannot be scheduled wait in a queue, as often as it takes until they are due."""
+        self.telemetry.count("CallsFailed")
+        self.telemetry.event("deliveries_not_scheduled", error=str(error), deliveries=len(left))
+        orders = _Orders()
+        for message, subscriber_id in left:
+            order = WorkOrder(key=message.delivery_key(subscriber_id), queue=message.queue)
+            orders.later[self.queues.of(message.queue)].append((order, MAX_DELAY_MS // 1000))
+        orders.send()
 
     def _schedule(self, message: Message, subscriber_id: str) -> None:
         first = replace(schedule(opening(message, subscriber_id)), changed_at=self.clock.now(), version=1)
