@@ -237,7 +237,7 @@ class Deliver(Component):
             return Worked(moved, self._store_closed(job.message, moved))
         moved = self._scheduled_if_long(moved)
         try:
-            self.messages.save(moved)
+            moved = self._saved(moved)
         except Conflict:
             return Worked(moved, Following(Follow.LATER, self.clock.now()))
         self.news.seen(job.message, moved)
@@ -312,7 +312,7 @@ class Deliver(Component):
             self.news.disable(job, order.subscriber, asked, outcome.answer.finished_at)
         after, counts = self._scheduled_if_long(attempt.recorded_in(order.delivery), attempt), True
         try:
-            self.messages.save(after)
+            after = self._saved(after, may_wait_here=not order.manual)
         except Conflict:
             after, counts = self._folded(job, attempt)
         self.admission.learn(job, outcome, asked, probe=probe)
@@ -366,6 +366,31 @@ class Deliver(Component):
             return folded, True
 
         return until_saved(once, doing="recording an attempt under contention")
+
+    def _saved(self, after: Delivery, *, may_wait_here: bool = True) -> Delivery:
+        """Write a delivery; returns it as it is stored. One that cannot be entered into the schedule waits in a queue:
+        otherwise its attempt would be made again and again, and none would count.
+
+        Args:
+            may_wait_here: Whether its order goes on, so that it can.
+        """
+        try:
+            self.messages.save(after)
+        except Unavailable as error:
+            if not (after.scheduled and may_wait_here):
+                raise
+            here = replace(after, scheduled=False)
+            try:
+                self.messages.save(here)
+            except Conflict:
+                # Only the answer to the first write was lost.
+                if self.messages.delivery(after.key) != after:
+                    raise
+                return after
+            self.telemetry.count("CallsFailed")
+            self.telemetry.event("delivery_not_scheduled", error=str(error), project=after.project, queue=after.queue)
+            return here
+        return after
 
     def _scheduled_if_long(self, delivery: Delivery, attempt: CompletedAttempt | None = None) -> Delivery:
         """Decide where a wait is spent. Called before the write, because saving also enters the delivery into the
