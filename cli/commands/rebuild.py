@@ -29,8 +29,8 @@ def rebuild(hub: HubOptions, since: str) -> int:
     """Restore messages that the messages table has lost, from delivery records and the bodies bucket.
 
     What cannot be restored is listed, and so are records that cannot be read, which are passed over. First stop push,
-    poll and wake (docs/operations.md). What is in the table stays as it is, but for deliveries that a backup has as
-    they were earlier.
+    poll, errors and wake (docs/operations.md). What is in the table stays as it is, but for deliveries that a backup
+    has as they were earlier.
     """
     found = deployment(hub)
     clock, dynamodb, s3 = SystemClock(), found.client("dynamodb"), found.client("s3")

@@ -72,9 +72,9 @@ class Traffic:
 
 
 def out_of_service(own: RunningStack, *, stopped: bool) -> None:
-    """The runbook's first and last step: push, poll and wake do not run."""
+    """The runbook's first and last step: push, poll, errors and wake do not run."""
     functions = own.aws.functions()
-    for name in ("Push", "Poll"):
+    for name in ("Push", "Poll", "Errors"):
         for each in functions.list_event_source_mappings(FunctionName=own.outputs[f"{name}FunctionName"])[
             "EventSourceMappings"
         ]:

@@ -65,3 +65,11 @@ def test_mappings_are_found_whichever_version_they_run() -> None:
     listed = [line for line in commands() if "list-event-source-mappings" in line]
     assert listed
     assert [line for line in listed if "--function-name" in line] == []
+
+
+def test_whoever_gives_up_what_it_does_not_find_is_stopped_before_a_table_is_rebuilt() -> None:
+    # errors drops an order whose delivery is not there: its error queue would never hear of it
+    [stopped] = [line for line in commands() if line.strip().startswith("for F in ")]
+    assert {each.strip(";") for each in stopped.split() if each.startswith("$")} == {
+        *("$PushFunctionName", "$PollFunctionName", "$ErrorsFunctionName"),
+    }
