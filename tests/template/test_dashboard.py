@@ -148,7 +148,9 @@ def test_subscribers_in_trouble_are_found_by_fields_that_attempts_have() -> None
     assert by
     used = {*re.findall(r"\((\w+)", query), *by[1].split(", "), *re.findall(r"(?:filter|and) (\w+) ", query)} - {""}
     assert used - {"message"} <= fields
-    assert query.startswith("SOURCE '/aws/lambda/${AWS::StackName}-push' | ")
+    # Of both functions that make attempts: those who answer slowly are poll's
+    push, poll, _ = query.split(" | ", 2)
+    assert (push, poll) == tuple(f"SOURCE '/aws/lambda/${{AWS::StackName}}-{each}'" for each in ("push", "poll"))
 
 
 @pytest.mark.parametrize("name", ALARMS)
