@@ -12,6 +12,7 @@ import requests
 from tests.egress.guarded_sending import asking, sender
 from tests.hostile import BEHAVIOURS, HostileEndpoint
 from tests.hostile.behaviours import GZIP_BOMB
+from urllib3.util import SKIP_HEADER
 
 from pushhub.base.verdict import Verdict, iron_verdict
 from pushhub.egress.lookup import NameLookup
@@ -115,6 +116,15 @@ def test_headers_that_cannot_be_sent_safely_are_not_sent(
     answer = sending.send(asking(endpoint.url("healthy"), headers=dict([header])))
     assert (answer.status_code, answer.error_class, answer.bytes_out) == (0, "invalid_header", 0)
     assert endpoint.requests == []
+
+
+@pytest.mark.parametrize("name", ["X-A", "User-Agent", "Accept-Encoding"])
+def test_a_value_that_urllib3_takes_for_a_sign_of_its_own_is_sent_as_it_is(
+    sending: GuardedSender, endpoint: HostileEndpoint, name: str
+) -> None:
+    answer = sending.send(asking(endpoint.url("healthy"), headers={name: SKIP_HEADER[:1] + SKIP_HEADER[1:]}))
+    assert answer.status_code == 200
+    assert dict(endpoint.requests[0].headers)[name] == SKIP_HEADER
 
 
 def test_userinfo_becomes_an_authorization_header_unless_one_is_given(

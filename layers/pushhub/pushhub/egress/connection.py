@@ -21,6 +21,7 @@ import certifi
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.poolmanager import PoolKey
+from urllib3.util import SKIP_HEADER
 
 from pushhub.egress.answer import AnswerCut, Reply, read_answer
 from pushhub.egress.guard import AllowedTargets, TargetRefused, checked_addresses
@@ -133,6 +134,13 @@ class GuardedConnection(HTTPConnection):
     def response_class(self, sock: socket.socket, method: str | None = None) -> _Answer:  # type: ignore[override]
         """Called by ``http.client`` for the answer to a request."""
         return _Answer(sock.recv_into, method or "", self._answer_limit)
+
+    def putheader(self, header: str, *values: str) -> None:
+        """Called for each header. urllib3 leaves one out, or raises, if its value reads like :data:`SKIP_HEADER`, which
+        anybody can write: only the sender's own means that.
+        """
+        if not any(value is SKIP_HEADER for value in values):
+            http.client.HTTPConnection.putheader(self, header, *values)
 
     def _new_conn(self) -> socket.socket:
         target, deadline = self.route.target, self.route.deadline
