@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fakes.effort import effort
 from tests.hostile.odd_answers import ODD_ANSWERS
 
 from pushhub.egress.answer import AnswerCut, AnswerTooLarge, NotHttp, Reply, read_answer
@@ -71,6 +72,11 @@ def test_odd_answers_are_read_alike_in_any_pieces(name: str) -> None:
         (HEAD + b"Content-Length : 9\r\nContent-Length: 2\r\n\r\nok", False),
         (HEAD + b"\r\nok", False),
         (b"HTTP/1.1 101 Switching Protocols\r\n\r\nok", False),
+        # What has no body announces one, which may come yet
+        (b"HTTP/1.1 204 No Content\r\n\r\n", True),
+        (b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", True),
+        (b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n", False),
+        (b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", False),
     ],
 )
 def test_a_connection_is_used_again_only_if_the_end_of_its_answer_is_certain(answer: bytes, reusable: bool) -> None:
@@ -84,3 +90,14 @@ def test_five_thousand_headers_may_come() -> None:
     assert len(reply.headers) == 5_000
     with pytest.raises(AnswerTooLarge):
         read_answer(coming(HEAD + b"X: y\r\n" * 5_000 + b"Content-Length: 0\r\n\r\n", 16_384), "POST", 50)
+
+
+def test_chunks_of_a_byte_cost_little_each() -> None:
+    # Given an answer in as many chunks as it has bytes
+    chunks = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 20_000 + b"0\r\n\r\n"
+    replies: list[Reply] = []
+    # When it is read
+    cost = effort(lambda: replies.append(read_answer(coming(chunks, 16_384), "POST", 20_000)))
+    # Then all of it is, in a few steps for each: other requests wait for them
+    assert replies[0].body == b"x" * 20_000
+    assert cost < 20_000 * 100

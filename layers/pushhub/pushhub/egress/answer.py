@@ -34,6 +34,7 @@ _STATUS = re.compile(
 _FIRST = b"HTTP/"
 _LENGTH = re.compile(rb"[ \t]*\+?([0-9]+)")
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})(?![0-9A-Fa-f])")
+_PLAIN_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,4})\r\n")
 
 
 class AnswerTooLarge(Exception):
@@ -113,7 +114,9 @@ class _Reader:
         framing = _framing(headers)
         self._allowance = _FRAMING_FACTOR * limit + MAX_HEAD
         if method == "HEAD" or status in (101, 204, 304):
-            body, whole = b"", status != 101
+            # What announces a body with 204 may send it yet; with 304 and to HEAD, that is what a GET would get.
+            announced = status == 204 and (framing.chunked or bool(framing.length))
+            body, whole = b"", status != 101 and not announced
         elif framing.chunked:
             body, whole = self._chunks(limit + 1)
         elif framing.length is None:
@@ -178,6 +181,7 @@ class _Reader:
         """A body in chunks, up to a limit, and whether it was all."""
         body = bytearray()
         while True:
+            self._plain_chunks(body, limit)
             found = _CHUNK.match(self._line(_FRAMING_LINE))
             if not found:
                 if self._ended:
@@ -197,6 +201,23 @@ class _Reader:
                 return bytes(body), False
             if self._line(_FRAMING_LINE):
                 raise NotHttp
+
+    def _plain_chunks(self, body: bytearray, limit: int) -> None:
+        """Take all chunks that have come whole, in the plainest form: there may be millions of a byte each, and whoever
+        sends them must not keep others waiting.
+        """
+        come, end, before = self._come, 0, len(body)
+        while found := _PLAIN_CHUNK.match(come, end):
+            start, size = found.end(), int(found[1], 16)
+            after = start + size
+            if not 0 < size < limit - len(body) or come[after : after + 2] != b"\r\n":
+                break
+            body += come[start:after]
+            end = after + 2
+        del come[:end]
+        self._allowance -= end - (len(body) - before)
+        if self._allowance < 0:
+            raise AnswerTooLarge
 
     def _line(self, most: int = MAX_HEAD) -> bytes:
         """The next line without its end; what there is at the end of the connection."""
