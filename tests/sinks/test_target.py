@@ -122,6 +122,31 @@ def test_two_subscribers_that_lead_to_one_fifo_queue_have_ids_of_their_own(world
     assert min(tries.values()) > 1
 
 
+def test_messages_to_which_a_producer_gives_one_id_are_objects_of_their_own(world: World) -> None:
+    # Given a bucket that gets the messages of a queue
+    world.make_queue("q", subscribers(f"s3://eu-west-1/{ACCOUNT}/orders?role={ROLE}"))
+    # When a producer posts two with the same id, spelled as he likes
+    world.ingest.post(
+        PROJECT,
+        "q",
+        [NewMessage(body=b"1", headers={"webhook-id": "mine"}), NewMessage(body=b"2", headers={"Webhook-Id": "mine"})],
+    )
+    world.run(seconds=5)
+    # Then neither takes the other's place
+    objects = {each.url.rpartition("/")[2]: each.body for each in world.sender.requests}
+    assert sorted(objects.values()) == [b"1", b"2"]
+    assert all(name.startswith("mine-") for name in objects)
+
+
+def test_a_producers_id_is_the_same_header_however_it_is_spelled(world: World) -> None:
+    world.make_queue("q", subscribers(QUEUE))
+    world.ingest.post(PROJECT, "q", [NewMessage(body=b"1", headers={"Webhook-ID": "mine"})])
+    world.run(seconds=5)
+    [said] = sent(world)
+    named = {name: each["StringValue"] for name, each in said["MessageAttributes"].items() if "id" in name.lower()}
+    assert named == {"webhook-id": "mine"}
+
+
 @pytest.mark.parametrize("code", ["RequestThrottled", "ThrottlingException"])
 def test_a_throttle_waits_at_least_seconds_and_goes_on_with_the_retries(world: World, code: str) -> None:
     world.sender.script(SERVICE, refused(code), TAKEN)

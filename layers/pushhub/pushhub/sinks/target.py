@@ -213,6 +213,7 @@ class SinkTarget(Component):
         message_id = headers.get("webhook-id", message.message_id)
         return SinkMessage(
             message_id=message_id,
+            own_id=message.message_id,
             about=headers.get(EVENT_TYPE, order.queue.name),
             at=message.accepted_at,
             body=order.body,
@@ -314,10 +315,14 @@ def _once(order: PushOrder) -> str:
 
 
 def _layered(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Headers of several layers; those of a later one win, however their names are written."""
+    """Headers of several layers; those of a later one win, however their names are written. Those that the hub itself
+    reads and sets are in lower case, or a consumer would find two.
+    """
     found: dict[str, tuple[str, str]] = {}
     for layer in layers:
-        found |= {name.lower(): (name, value) for name, value in layer.items()}
+        for name, value in layer.items():
+            lower = name.lower()
+            found[lower] = (lower if lower.startswith("webhook-") else name, value)
     return dict(found.values())
 
 

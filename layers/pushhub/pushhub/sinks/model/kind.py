@@ -40,7 +40,8 @@ class SinkMessage:
     """A message on its way to a service.
 
     Attributes:
-        message_id: The same at each attempt.
+        message_id: The same at each attempt. A producer may have chosen it, and given it to others, too.
+        own_id: The hub's own id, which no other message has.
         about: What it is about: the event type of an endpoint's message, the name of an owner's queue.
         at: When it was accepted, epoch milliseconds.
         group: Messages of one group stay in order; None for no order.
@@ -51,6 +52,7 @@ class SinkMessage:
     """
 
     message_id: str
+    own_id: str
     about: str
     at: int
     body: bytes = field(repr=False)

@@ -67,7 +67,8 @@ class Buckets:
             name = f"{_batch_name(message, content.name)}{_EXTENSIONS[content.format]}"
             body, kind = content.whole, _TYPES[content.format]
         else:
-            name = f"{_folder(message.receiver, message.at)}/{segment(message.message_id)}"
+            own = "" if message.message_id == message.own_id else f"-{message.own_id}"
+            name = f"{_folder(message.receiver, message.at)}/{segment(message.message_id)}{own}"
             body, kind = message.body, "application/octet-stream"
         path = f"/{url.name}/{url.options.get(PREFIX, '')}{name}"
         return SinkCall(method="PUT", path=path, headers={"Content-Type": kind, **owner}, body=body)
