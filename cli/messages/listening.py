@@ -119,11 +119,11 @@ class Target:
         headers = {
             "Content-Type": "application/json" if body[:1] in b'{["' else "text/plain; charset=utf-8",
             # They may hold any character that can be printed, a header may not.
-            "Pushhub-Topic": quote(self._topic, safe=_SHOWN + "/"),
-            "Pushhub-Id": quote(notification.ack_id, safe=_SHOWN + "/"),
-            "Pushhub-Action": quote(notification.action, safe=_SHOWN),
-            "Pushhub-Type": quote(kind, safe=_SHOWN),
-            "Pushhub-Source": quote(source, safe=_SHOWN),
+            "Pushhub-Topic": _in_header(self._topic, "/"),
+            "Pushhub-Id": _in_header(notification.ack_id, "/"),
+            "Pushhub-Action": _in_header(notification.action),
+            "Pushhub-Type": _in_header(kind),
+            "Pushhub-Source": _in_header(source),
         }
         if self._key:
             message_id, timestamp = f"msg_{notification.ack_id}", str(self._now())
@@ -135,6 +135,13 @@ class Target:
                 "Webhook-Signature": f"v1,{signature}",
             }
         return headers
+
+
+def _in_header(text: str, also: str = "") -> str:
+    """A text as the value of a header, which can neither hold every character nor begin or end with a space."""
+    bare = text.strip(" ")
+    left = len(text) - len(text.lstrip(" "))
+    return "%20" * left + quote(bare, safe=_SHOWN + also) + "%20" * (len(text) - len(bare) - left)
 
 
 @dataclass

@@ -110,7 +110,7 @@ def test_a_topic_that_no_subscription_has_is_told(hub: ServedHub, topic_here: To
     assert "unknown" not in Listener(hub, topic_here, program, until=1).run()
 
 
-@pytest.mark.parametrize("odd", ["naïve", "\N{SNOWMAN}", "a\rb", "\x85", "\ud800"])
+@pytest.mark.parametrize("odd", ["naïve", "\N{SNOWMAN}", "a\rb", "\x85", "\ud800", " a ", "  "])
 def test_what_no_header_can_hold_is_forwarded_all_the_same(program: Receiver, odd: str) -> None:
     frame = f"A{odd}\n/tenant/{odd}/{odd}\n{odd}\n\n" + '{"n": 1}'
     target = Target(program.url, "orders" if odd == "\ud800" else odd, now=lambda: NOW)
