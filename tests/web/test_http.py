@@ -242,7 +242,7 @@ def test_faults_are_500_and_never_503(port: str, fault: Fault) -> None:
     assert api("").handle(event)["statusCode"] == 201
 
 
-@pytest.mark.parametrize("packed", ["gzip", "GZIP", "br", "deflate"])
+@pytest.mark.parametrize("packed", ["gzip", "GZIP", "br", "deflate", "gzip, gzip", "identity,zstd"])
 def test_a_packed_body_is_called_what_it_is(hub: Hub, packed: str) -> None:
     # Given a client that packs its body
     body = gzip.compress(b'{"messages": [{"body": "x"}]}')

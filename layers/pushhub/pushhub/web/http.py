@@ -101,7 +101,7 @@ def request_from_event(event: Mapping[str, Any]) -> Request:
     if method == "POST" and headers.get(OVERRIDE):
         method = headers[OVERRIDE].strip().upper()
     packed = headers.get("content-encoding", "").strip().lower()
-    if packed in _PACKED and method not in WITHOUT_BODY:
+    if not _PACKED.isdisjoint(map(str.strip, packed.split(","))) and method not in WITHOUT_BODY:
         raise Invalid(f"Request body is packed ({packed}): send it without Content-Encoding")
     pairs = _query(event.get("rawQueryString") or "")
     return Request(
