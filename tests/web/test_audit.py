@@ -33,9 +33,10 @@ OF_LOOKS = {
 """Questions that are asked with another method than GET."""
 OF_CONSUMERS = {"notifications.create_token"}
 """A token that is stored nowhere, made whenever a consumer connects."""
-SECRETS = {"secret", "key", "token", "value", "password", "X-Key", "Authorization", "X-Own"}
+SECRETS = {"secret", "key", "token", "value", "password", "X-Key", "Authorization", "X-Own", "identity"}
 """Names of fields and headers in good requests that hold what opens something."""
 CANARY = "c4n4ry"
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\n"
 
 
 class Kept:
@@ -71,7 +72,9 @@ def trail() -> Iterator[Kept]:
 def sealed(value: Any, name: str = "") -> Any:
     """A body with a canary for each secret in it."""
     if isinstance(value, dict):
-        return {key: sealed(each, key) for key, each in value.items()}
+        # Variables of code and parameters of services have any names.
+        inside = name in ("variables", "parameters")
+        return {key: CANARY if inside else sealed(each, key) for key, each in value.items()}
     if isinstance(value, list):
         return [sealed(each, name) for each in value]
     return CANARY if name in SECRETS and isinstance(value, str) else value
@@ -132,6 +135,10 @@ def test_what_is_no_secret_is_shown() -> None:
         "rate": None,
     }
     assert redacted(shown) == {**shown, "headers": {"Content-Type": "text/plain", "X-Own": MASK}}
+    numbers = redacted({"parameters": {"pin": 8421, "on": True}, "parameter": {"value": 8421}})
+    assert numbers == {"parameters": {"pin": MASK, "on": True}, "parameter": {"value": MASK}}
+    assert redacted({"ca": f"{CERTIFICATE}-----BEGIN PRIVATE KEY-----"}) == {"ca": MASK}
+    assert redacted({"ca": CERTIFICATE}) == {"ca": CERTIFICATE}
     hidden = {"token": "x", "keys": [{"old": "x"}], "value": "x", "secret": {"a": ["x"]}, "headers": {"A": {"b": "x"}}}
     assert "x" not in json.dumps([*redacted(hidden).values()]).replace(MASK, "")
     deep: Any = "x"

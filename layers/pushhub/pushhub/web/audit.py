@@ -137,6 +137,14 @@ class Audit:
 audit = Audit()
 """Of this function."""
 
+_OPENS = frozenset({"value", "values", "ingestUrl", "identity"})
+"""A parameter's or a header's own name is beside its value, the URL of a source has a token, and an identity is a
+private key with its certificate."""
+_OPENING = frozenset({"variables", "parameters"})
+"""Values by names that anybody chooses: those of code, and those with which an owner signs up for a service."""
+_PRIVATE = "PRIVATE KEY-----"
+"""In a private key, wherever somebody puts it."""
+
 
 def joined(entries: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Changes, with how each ended: ``status`` is None for those of which that is not known."""
@@ -166,16 +174,18 @@ def _redacted(value: Any, *, hidden: bool) -> Any:
     if isinstance(value, list | tuple):
         return [_redacted(each, hidden=hidden) for each in value]
     if isinstance(value, str):
-        return MASK if hidden and value else masked_url(value)
-    return value if value is None or isinstance(value, bool | int | float) else MASK
+        return MASK if value and (hidden or _PRIVATE in value) else masked_url(value)
+    return (
+        value if value is None or isinstance(value, bool) or (isinstance(value, int | float) and not hidden) else MASK
+    )
 
 
 def _field(name: str, value: Any, *, hidden: bool) -> Any:
     if name == "headers" and isinstance(value, Mapping):
         texts = {str(key): each if isinstance(each, str) else MASK for key, each in value.items()}
         return masked_headers(texts)
-    # A parameter's or a header's own name is beside its value, and the URL of a source has a token.
-    return _redacted(value, hidden=hidden or name in ("value", "values", "ingestUrl") or named_like_a_secret(name))
+    named = name in _OPENS or (name in _OPENING and isinstance(value, Mapping)) or named_like_a_secret(name)
+    return _redacted(value, hidden=hidden or named)
 
 
 def _content(body: bytes) -> Any:
