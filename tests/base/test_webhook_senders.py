@@ -14,7 +14,7 @@ from hashlib import sha256
 import pytest
 
 from pushhub.base.signature_check import TOLERANCE_S, Doubt, SignedPost, Unverified, verify
-from pushhub.base.signature_schemes import PRESETS, Scheme, Unsigned, sign, signed_url
+from pushhub.base.signature_schemes import PRESETS, Malformed, Scheme, Unsigned, sign, signed_url
 from pushhub.base.webhook_senders import MOST_PASSED, MOST_PASSED_BYTES, SENDERS, event_of, passed_on
 
 URL = "https://mycompany.com/hook"
@@ -251,6 +251,14 @@ def test_the_event_is_known_by_what_its_sender_says(
         found.event_id if expected[0] != "DIGEST" or found.event_id is None or len(found.event_id) != 64 else "DIGEST"
     )
     assert (event_id, found.event_type) == expected
+
+
+def test_a_prefix_without_a_key_is_no_secret() -> None:
+    # Given a sender whose secrets have a prefix, then what everybody knows is none
+    for secret in ("whsec_", ""):
+        with pytest.raises(Malformed):
+            SENDERS["svix"].check_secret(secret)
+    SENDERS["svix"].check_secret(STANDARD_SECRET)
 
 
 def test_headers_of_the_sender_go_on_and_those_of_proxies_do_not() -> None:

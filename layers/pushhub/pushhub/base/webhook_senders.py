@@ -95,7 +95,8 @@ class WebhookSender:
             raise Malformed(f"{MASK} is no secret; leave it out to keep the stored one")
         if not 1 <= len(secret) <= MOST_SECRET:
             raise Malformed(f"The secret must have 1 to {MOST_SECRET} characters")
-        self.schemes[0].key(secret.removeprefix(self.prefix))
+        if not self.schemes[0].key(secret.removeprefix(self.prefix)):
+            raise Malformed(f"There is no key behind {self.prefix}: anybody could sign with that")
 
     def verify(self, secret: str, request: SignedPost) -> None:
         """Check that a request is the sender's.
