@@ -103,6 +103,15 @@ def test_only_the_receivers_own_authority_is_trusted_if_there_is_one(authority: 
             assert trusting.send(shown(endpoint, pem, ca=foreign)).error_class == "tls"
 
 
+@pytest.mark.parametrize("around", ["\ufeff", "# Zertifizierungsstelle f\u00fcr alle\n"])
+def test_an_authority_with_other_letters_around_it_is_one(authority: Authority, around: str) -> None:
+    # Given a file of an authority as editors and people make them, then it is taken, and is that authority
+    theirs = f"{around}{Path(authority.ca_file).read_text()}"
+    check_identity("", theirs)
+    with HostileEndpoint(BEHAVIOURS, tls=authority.server("127.0.0.1")) as endpoint, sender() as sending:
+        assert sending.send(shown(endpoint, "", ca=theirs)).status_code == 200
+
+
 def test_a_name_is_checked_whoever_signed(authority: Authority) -> None:
     with (
         HostileEndpoint(BEHAVIOURS, tls=authority.server("good.example")) as endpoint,

@@ -75,11 +75,18 @@ def _context(ca_file: str, authorities: str) -> ssl.SSLContext:
     # An authority that somebody has chosen is trusted even if another one has signed it.
     context.verify_flags = ssl.VERIFY_X509_TRUSTED_FIRST | ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        context.load_verify_locations(cafile=None if authorities else ca_file, cadata=authorities or None)
+        context.load_verify_locations(cafile=None if authorities else ca_file, cadata=_plain(authorities) or None)
     except ssl.SSLError as error:
         raise IdentityRefused("the authorities' certificates cannot be loaded") from error
     context.sslsocket_class = BoundedTLSSocket
     return context
+
+
+def _plain(pem: str) -> str:
+    """Certificates without other letters than ASCII, which are in what editors and comments put around them: Python
+    refuses those.
+    """
+    return pem.encode("ascii", errors="ignore").decode()
 
 
 def load_identity(context: ssl.SSLContext, pem: str) -> None:
@@ -119,6 +126,6 @@ def check_identity(pem: str, authorities: str) -> None:
     load_identity(context, pem)
     if authorities:
         try:
-            context.load_verify_locations(cadata=authorities)
+            context.load_verify_locations(cadata=_plain(authorities))
         except ssl.SSLError as error:
             raise IdentityRefused("the authorities' certificates cannot be loaded") from error
