@@ -191,6 +191,7 @@ def test_urls_taken(hub: Hub, url: str) -> None:
         f"ironmq://{PROJECT}:TOKEN@/q",
         f"ironmq://{PROJECT}:TOKEN@hub.example/q",
         f"ironmq://{PROJECT}@/other",
+        f"ironmq://{PROJECT}:TOKEN%0d%0aX:%20y@mq.example.com/other",
         "ironmq://host.example/other",
         "ironmq:///",
         "ironmq:///a/b",

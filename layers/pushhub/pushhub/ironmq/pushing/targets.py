@@ -19,7 +19,7 @@ from pushhub.engine.projects.projects import allowed_targets
 from pushhub.engine.projects.suspension import is_suspended
 from pushhub.engine.projects.tokens import token_hash
 from pushhub.engine.target import Outcome, PushOrder
-from pushhub.ironmq.wire.headers import WEBHOOK_PREFIX, trail_headers
+from pushhub.ironmq.wire.headers import WEBHOOK_PREFIX, check_header_value, trail_headers
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.push import IronMqTarget, layered, parse_ironmq_url, parse_ironworker_url, push_headers
 from pushhub.ironmq.wire.urls import check_callable
@@ -39,10 +39,13 @@ _URL = "Subscriber url"
 
 
 def check_queue_url(url: str) -> None:
-    """Refuse, as ``Invalid``, a queue's URL without a valid name, or at a hub that the sender could never call."""
+    """Refuse, as ``Invalid``, a queue's URL without a valid name, at a hub that the sender could never call, or with
+    a token that no header can hold.
+    """
     target = parse_ironmq_url(url)
     check_queue_name(target.queue, "Queue name in a subscriber url")
     if target.host is not None:
+        check_header_value(target.token or "", "Token in a subscriber url")
         check_callable(f"https://{target.host}/", _URL)
 
 
