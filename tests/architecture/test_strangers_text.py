@@ -141,6 +141,7 @@ NUMBERS = {
         "layers/pushhub/pushhub/ironmq/finding/search.Search._anywhere",
         "cli/durations.Duration.convert",
         "layers/pushhub/pushhub/egress/answer._Reader._chunks",
+        "layers/pushhub/pushhub/egress/answer._Reader._plain_chunks",
         "layers/pushhub/pushhub/egress/answer._Reader._status_line",
         "layers/pushhub/pushhub/egress/answer._framing",
         "layers/pushhub/pushhub/egress/guard._parse_entry",

@@ -23,7 +23,7 @@ def message(body: bytes | str = b'{"a": 1}', **more: Any) -> SinkMessage:
     """A message of an endpoint."""
     given: dict[str, Any] = {
         "message_id": "msg_1",
-        "own_id": "6112035678239908289",
+        "own_id": "msg_1",
         "about": "invoice.paid",
         "at": 1_800_000_000_123,
         "body": body if isinstance(body, bytes) else body.encode(),

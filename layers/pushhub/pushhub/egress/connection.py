@@ -135,7 +135,7 @@ class GuardedConnection(HTTPConnection):
         """Called by ``http.client`` for the answer to a request."""
         return _Answer(sock.recv_into, method or "", self._answer_limit)
 
-    def putheader(self, header: str, *values: str) -> None:
+    def putheader(self, header: str | bytes, *values: Any) -> None:
         """Called for each header. urllib3 leaves one out, or raises, if its value reads like :data:`SKIP_HEADER`, which
         anybody can write: only the sender's own means that.
         """

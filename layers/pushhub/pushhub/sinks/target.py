@@ -213,7 +213,8 @@ class SinkTarget(Component):
         message_id = headers.get("webhook-id", message.message_id)
         return SinkMessage(
             message_id=message_id,
-            own_id=message.message_id,
+            # An endpoint's messages, in a queue of the hub's own, have ids that it has made.
+            own_id=message_id if "/" in order.queue.name else message.message_id,
             about=headers.get(EVENT_TYPE, order.queue.name),
             at=message.accepted_at,
             body=order.body,

@@ -41,7 +41,7 @@ class SinkMessage:
 
     Attributes:
         message_id: The same at each attempt. A producer may have chosen it, and given it to others, too.
-        own_id: The hub's own id, which no other message has.
+        own_id: The hub's own id, which no other message has; mostly the same.
         about: What it is about: the event type of an endpoint's message, the name of an owner's queue.
         at: When it was accepted, epoch milliseconds.
         group: Messages of one group stay in order; None for no order.
