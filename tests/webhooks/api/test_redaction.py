@@ -78,6 +78,38 @@ def test_of_an_answer_the_rest_is_stored(world: WebhooksWorld, answer: bytes, ke
     assert world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"][0]["response"] == kept
 
 
+@pytest.mark.parametrize(
+    ("url", "headers", "answer", "kept"),
+    [
+        # What a page of an error repeats of the request: a header that is shown by its name only, and a password
+        (
+            URL,
+            {"X-Api-Key": "s3cret-key"},
+            '{"headers": {"x-api-key": "s3cret-key"}}',
+            '{"headers": {"x-api-key": "%s"}}',
+        ),
+        (URL.replace("://", "://shop:pass%2Fword@"), {}, "no pass/word", "no %s"),
+        # What is no secret stays, and whoever has none is told all
+        (URL, {"X-Shop": "shop-seven", "X-Api-Key": "s3cret-key"}, "not for shop-seven", "not for shop-seven"),
+        (URL, {"X-Shop": "shop-seven"}, "Bearer authentication", "Bearer authentication"),
+    ],
+)
+def test_an_answer_that_repeats_what_its_endpoint_hides_is_kept_without_it(
+    world: WebhooksWorld, url: str, headers: dict[str, str], answer: str, kept: str
+) -> None:
+    # Given an endpoint that answers with what it was sent
+    world.sender.script(url, Reply(status_code=500, body=answer.encode()))
+    app = world.make_app()
+    endpoint = world.make_endpoint(app, url, headers=headers)
+    # When it is sent a message
+    world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+    world.run(seconds=1)
+    # Then its secrets are neither stored with the attempt nor shown to who may see attempts
+    [attempt] = world.ports.attempt_log.attempts(PROJECT, endpoint, KeyRange())
+    assert attempt.response == kept.replace("%s", "********")
+    assert world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"][0]["response"] == attempt.response
+
+
 def test_what_went_wrong_is_told_as_before(world: WebhooksWorld) -> None:
     world.sender.script(URL, Reply(error_class="timeout", message="No answer within 30 s"))
     app = world.make_app(redaction=RULES)

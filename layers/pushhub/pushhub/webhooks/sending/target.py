@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.base.credentials import masked_url
+from pushhub.base.credentials import masked_url, user_of, without_credentials
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, PushRequest, Telemetry
 from pushhub.base.verdict import Answer, Verdict
@@ -19,6 +19,7 @@ from pushhub.engine.projects.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH, Outcome, PushOrder, Targets
 from pushhub.webhooks.endpoints.credentials import opened
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
+from pushhub.webhooks.model.endpoint import is_sensitive
 from pushhub.webhooks.model.internal_queues import PROTOCOL
 from pushhub.webhooks.model.message import LISTED_MS, MessageFields
 from pushhub.webhooks.model.transformation import CodeFailed
@@ -117,7 +118,8 @@ class WebhookTarget(Component):
         )
         taken = not sent.answer.error_class and 200 <= sent.answer.status_code < 300
         verdict = Verdict.DELIVERED if taken else Verdict.FAILED
-        return Outcome(answer=sent.answer, verdict=verdict, asked=sent.asked, reached=sent.reached, proof=sent.proof)
+        answer = _without_secrets(sent.answer, endpoint)
+        return Outcome(answer=answer, verdict=verdict, asked=sent.asked, reached=sent.reached, proof=sent.proof)
 
     def _refused(self) -> Outcome:
         """The outcome for an endpoint whose URL was set by a portal when that was not checked.
@@ -189,6 +191,16 @@ class WebhookTarget(Component):
         text = response_text(answer)
         redaction = APPLICATION.of(order.subscriber).fields.redaction
         return text if answer.error_class else redaction.of_answer(text)
+
+
+def _without_secrets(answer: Answer, endpoint: Endpoint) -> Answer:
+    """An answer as it may be kept and shown: without what its endpoint hides, which error pages repeat. Whoever may see
+    attempts need not see secrets.
+    """
+    url, hidden = endpoint.fields.url, {name: text for name, text in endpoint.headers.items() if is_sensitive(name)}
+    if not answer.body or not (hidden or endpoint.oauth or user_of(url) is not None):
+        return answer
+    return replace(answer, body=without_credentials(answer.body, url, hidden))
 
 
 def response_text(answer: Answer) -> str:
