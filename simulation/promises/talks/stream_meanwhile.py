@@ -34,7 +34,7 @@ LARGE = 200_000
 
 def webhooks(talk: Talk) -> None:
     """All of it."""
-    talk.through(_fields, _changed, _left_out, _erased, _read_again, _records, _for_code, _twins, _disabled)
+    talk.through(_fields, _changed, _resized, _left_out, _erased, _read_again, _records, _for_code, _twins, _disabled)
 
 
 def _stream(talk: Talk, path: str = STREAM) -> str:
@@ -193,6 +193,45 @@ def _changed(talk: Talk) -> None:
     shown = talk.ask("GET", sink, shows=shows)
     talk.is_so("no reason any more", False, "failureReason" in shown or "nextRetryAt" in shown)
     _over(talk)
+
+
+def _resized(talk: Talk) -> None:
+    """What was begun as one batch and failed may be several once its sink's batches are smaller, and hold fewer events or
+    more once it chooses others: all that it chooses by then arrives, in order, and nothing is passed over.
+    """
+    for name in (KIND, OTHER):
+        talk.ask("POST", "/event-type", {"name": name, "description": "d"}, status=201)
+    _stream(talk)
+    says = {"status": 500}
+    changes: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "smaller": ({}, {"batchSize": 2}),
+        "larger": ({"batchSize": 2}, {"batchSize": 10}),
+        "narrower": ({}, {"eventTypes": [OTHER]}),
+        "wider": ({"eventTypes": [OTHER]}, {"eventTypes": None}),
+        "unchanged": ({}, {}),
+    }
+    came, sinks = {}, {}
+    for name, (at_first, _) in changes.items():
+        came[name] = talk.listen(f"meanwhile-{name}.example", lambda _: (says["status"], b""))
+        sinks[name] = _sink(talk, name, **at_first)
+    events = [{"eventType": (KIND, OTHER)[n % 2], "payload": f"{n}"} for n in range(7)]
+    talk.ask("POST", f"{STREAM}/events", {"events": events}, status=202)
+    talk.sleep(60 + talk.put_off_s + talk.gathered_s)
+    talk.came("each has failed", dict.fromkeys(changes, True), {name: bool(each) for name, each in came.items()})
+    before = {name: len(each) for name, each in came.items()}
+    for name, (_, by_then) in changes.items():
+        talk.ask("PATCH", sinks[name], {"type": "http", **by_then})
+    says["status"] = 200
+    talk.sleep(LONGEST_WAIT_S + talk.put_off_s + talk.gathered_s)
+    others = [each["payload"] for each in events if each["eventType"] == OTHER]
+    chosen = {name: others if name == "narrower" else [each["payload"] for each in events] for name in changes}
+    batches = {name: _payloads(each[before[name] :]) for name, each in came.items()}
+    arrived = {name: [*dict.fromkeys(one for each in some for one in each)] for name, some in batches.items()}
+    talk.came("all that each chooses", chosen, arrived)
+    talk.came("no more at a time", True, max(map(len, batches["smaller"])) <= 2)
+    _over(talk)
+    for name in (KIND, OTHER):
+        talk.ask("DELETE", f"/event-type/{name}?expunge=true", status=204)
 
 
 def _left_out(talk: Talk) -> None:
