@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -48,6 +49,9 @@ TIME_BYTES = 14
 MOST_PROCESSES = 4
 """So many environments of a function serve a few messages."""
 
+DUE_TOGETHER_S = 180
+"""How long messages wait that are due at once."""
+
 KINDS = ("sqs", "sns", "events")
 Entry = tuple[str, str]
 """What becomes of one of several messages, if it is not taken: the service's code, and what it says."""
@@ -55,7 +59,7 @@ Entry = tuple[str, str]
 
 def webhooks(talk: Talk) -> None:
     """All of it."""
-    talk.through(_bounds, _together, _each_its_own, _each_alone, _large, _in_groups, _closed)
+    talk.through(_bounds, _together, _apart, _each_its_own, _each_alone, _large, _in_groups, _closed)
 
 
 def _size(kind: str, each: Got) -> int:
@@ -179,6 +183,47 @@ def _together(talk: Talk) -> None:
         talk.came(f"each with its own id, {kind}", len(ids), len({*ids}))
     project.ask("GET", "/queues/together", shows={"queue": {"total_messages": MANY, "size": 0}})
     _over(project, "together")
+
+
+def _apart(talk: Talk) -> None:
+    """Messages of two applications never go in one call, though their endpoints' URLs are equal to the last letter and
+    they are due at once: each is sent with keys that were got for its application.
+    """
+    role, apps = f"arn:aws:iam::{ACCOUNT}:role/shared", ("apart-one", "apart-two")
+    came: dict[str, Sequence[Came]] = {}
+    for kind in KINDS:
+        says = partial(lambda kind, each: _slowly(takes(kind)(each)), kind)
+        came[kind] = talk.listen(f"aws-apart-{kind}.example", says)
+    for app in apps:
+        talk.ask("POST", "/app", {"name": app, "uid": app}, status=201)
+        for kind in KINDS:
+            url = url_of(kind, f"aws-apart-{kind}.example", role=role)
+            talk.ask("POST", f"/app/{app}/endpoint", {"url": url, "uid": kind}, status=201)
+    ids = [talk.ask("GET", f"/app/{app}/external-id")["externalId"] for app in apps]
+    talk.is_so("an external id each", 2, len({*ids}))
+    talk.sleep(2)
+    due = datetime.fromtimestamp(talk.epoch_s() + DUE_TOGETHER_S, UTC).isoformat()
+    for number in range(MANY):
+        for app in apps:
+            message = {"eventType": "apart.made", "payload": {"of": app, "n": number}, "deliverAt": due}
+            talk.ask("POST", f"/app/{app}/msg", message, status=202)
+    talk.sleep(DUE_TOGETHER_S + 120 + talk.put_off_s + talk.gathered_s)
+    for kind, heard in came.items():
+        calls = [([json.loads(each)["of"] for each in _bodies(kind, one)], _key_of(one)) for one in heard]
+        expected = dict.fromkeys(apps, MANY)
+        talk.came(f"each once, {kind}", expected, dict(Counter(of for owners, _ in calls for of in owners)))
+        talk.came(f"of one application in a call, {kind}", {1}, {len({*owners}) for owners, _ in calls})
+        one, two = ({key for owners, key in calls if app in owners} for app in apps)
+        talk.came(f"no key for both, {kind}", set(), one & two)
+    together = max(len(_bodies(kind, one)) for kind, heard in came.items() for one in heard)
+    talk.came("some together", lambda most: 2 <= most <= MOST_OF_A_CALL, together)
+    for app in apps:
+        talk.ask("DELETE", f"/app/{app}", status=204)
+
+
+def _key_of(came: Came) -> str:
+    """The id of the access key that a request was signed with."""
+    return came.headers["authorization"].partition("Credential=")[2].partition("/")[0]
 
 
 def _each_its_own(talk: Talk) -> None:

@@ -196,8 +196,8 @@ def _changed(talk: Talk) -> None:
 
 
 def _resized(talk: Talk) -> None:
-    """What was begun as one batch and failed may be several once its sink's batches are smaller, and hold fewer events or
-    more once it chooses others: all that it chooses by then arrives, in order, and nothing is passed over.
+    """What was begun as one batch and failed may be several once its sink's batches are smaller, and hold fewer events
+    or more once it chooses others: all that it chooses by then arrives, in order, and nothing is passed over.
     """
     for name in (KIND, OTHER):
         talk.ask("POST", "/event-type", {"name": name, "description": "d"}, status=201)
