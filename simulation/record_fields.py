@@ -28,6 +28,9 @@ Record = Mapping[str, Any]
 CLOCKS_MS = 22_000
 """The most by which an environment's clock is off in a storm, and a second for what is stored in whole ones."""
 
+MANY_OBJECTS = 20
+"""Of so many objects, most name one that was before."""
+
 FIELDS, ID = "a record with other fields than documented", "a record with another id than documented"
 ITSELF, OTHERS = "a record that contradicts itself", "records that contradict each other"
 OBJECT, STORED = "a record in another object than documented", "a record of what was never stored"
@@ -334,14 +337,17 @@ def stored(records: Iterable[Record], deliveries: Mapping[tuple[str, str], Seque
 
 
 def placed(objects: Mapping[tuple[str, str], bytes]) -> Iterator[Violation]:
-    """Where records are: each in an object of its hour, which says how many it had, and names one that was before it.
+    """Where records are: each in an object of its hour, which says how many it had, and names one that was before it:
+    most do, as environments write many, and the first of each names none.
 
     Args:
         objects: All objects, by bucket and key.
     """
+    written, linked = 0, 0
     for (bucket, key), content in objects.items():
         if bucket != "RecordsBucket" or not key.startswith("records/dt="):
             continue
+        written += 1
         named = re.fullmatch(
             r"records/(dt=(\d{4}-\d\d-\d\d)/hour=(\d\d))/(\w+)-(\w+)-(\w+)-(\d+)\.json\.gz", key, re.ASCII
         )
@@ -350,6 +356,7 @@ def placed(objects: Mapping[tuple[str, str], bytes]) -> Iterator[Violation]:
             continue
         lines = [json.loads(each) for each in gzip.decompress(content).splitlines()]
         own = [each for each in lines if each["kind"] != "link"]
+        linked += len(own) < len(lines)
         # The lines of a project that was deleted are taken out.
         if len(own) > int(named[7]) or lines[: len(own)] != own:
             yield Violation(OBJECT, key, f"{len(own)} lines")
@@ -365,6 +372,8 @@ def placed(objects: Mapping[tuple[str, str], bytes]) -> Iterator[Violation]:
                 yield Violation(OBJECT, key, str(each))
         if b"://" in gzip.decompress(content):
             yield Violation(OBJECT, key, "it has a URL")
+    if written >= MANY_OBJECTS and linked <= written / 2:
+        yield Violation(OBJECT, f"{written} objects", f"{linked} of them name one that was before")
 
 
 def _pulse(table: str, at: str) -> Record:

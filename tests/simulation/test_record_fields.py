@@ -236,3 +236,14 @@ def test_an_object_has_the_records_of_its_hour_as_many_as_it_says(name: str, lin
     objects["RecordsBucket", f"records/{name}"] = packed(*lines)
     objects["RecordsBucket", "records/quarantine/x.json"] = b"{}"
     assert {each.rule for each in placed(objects)} == (set() if kept else {OBJECT})
+
+
+@pytest.mark.parametrize(("linked", "kept"), [(11, True), (10, False)])
+def test_most_objects_name_one_that_was_before(linked: int, kept: bool) -> None:
+    objects = {}
+    for number in range(20):
+        lines = [PUSHED[0], LINK] if number < linked else [PUSHED[0]]
+        packed = gzip.compress("".join(json.dumps(each) + "\n" for each in lines).encode())
+        objects["RecordsBucket", f"records/{HOUR}/MessagesTable-{number}-{number}-1.json.gz"] = packed
+    objects["RecordsBucket", f"records/{BEFORE}"] = gzip.compress((json.dumps(PUSHED[0]) + "\n").encode())
+    assert [each.rule for each in placed(objects)] == ([] if kept else [OBJECT])
