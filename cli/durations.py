@@ -9,6 +9,8 @@ import click
 
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SPAN = re.compile(r"([0-9]{1,6})([smhd])")
+_MOST_MS = 36_500 * _UNITS_MS["d"]
+"""A hundred years; calendars end beyond some thousands."""
 
 
 class Duration(click.ParamType[int]):
@@ -23,7 +25,10 @@ class Duration(click.ParamType[int]):
         match = _SPAN.fullmatch(str(value))
         if match is None:
             self.fail(f"{value!r} is not a time span: use 90d, 12h, 30m or 45s", param, ctx)
-        return int(match.group(1)) * _UNITS_MS[match.group(2)]
+        span = int(match.group(1)) * _UNITS_MS[match.group(2)]
+        if span > _MOST_MS:
+            self.fail(f"{value!r} is too long: it may be {_MOST_MS // _UNITS_MS['d']}d", param, ctx)
+        return span
 
 
 def worded(milliseconds: int) -> str:

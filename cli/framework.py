@@ -25,7 +25,11 @@ def _profile(context: click.Context, _: click.Parameter, value: str | None) -> N
 
 
 class Command(click.Command):
-    """A command that also accepts ``--json`` and ``--profile`` after its name."""
+    """A command that also accepts ``--json`` and ``--profile`` after its name. With ``--json`` one that has nothing to
+    show prints an empty list.
+    """
+
+    prints_itself = False
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -43,6 +47,8 @@ class Command(click.Command):
         try:
             code = super().invoke(ctx)
             ended = code if isinstance(code, int) else 0
+            if ctx.obj is not None and not self.prints_itself:
+                ctx.obj.show_in_json()
         except NotDone as done:
             ctx.obj.show_not_done(done)
             return 0
@@ -54,6 +60,12 @@ class Command(click.Command):
         finally:
             if ctx.obj is not None and ctx.obj.trail is not None:
                 ctx.obj.trail.ended(ended)
+
+
+class Printing(Command):
+    """A command whose output is no list: a line for each event, another program's, or none of ours."""
+
+    prints_itself = True
 
 
 class Group(click.Group):

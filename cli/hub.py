@@ -43,6 +43,7 @@ class HubOptions:
         as_json: Whether results are printed as JSON.
         dry_run: Whether nothing may be changed.
         trail: Where it is kept what an operator's command changes; None if nowhere.
+        shown: Whether results have been printed.
     """
 
     stack: str | None = None
@@ -53,6 +54,7 @@ class HubOptions:
     as_json: bool = False
     dry_run: bool = False
     trail: CommandTrail | None = None
+    shown: bool = False
 
     def settings(self) -> Profile:
         """The settings from options, profile and environment together."""
@@ -88,6 +90,8 @@ class HubOptions:
         # What only shows help or talks to AWS pays nothing for it.
         from .rest import Rest  # noqa: PLC0415
 
+        # Pasted, often with a space.
+        url, project, token = (each.strip() for each in (url, project, token))
         if not (token.isascii() and token.isprintable()):
             raise click.ClickException("the token holds characters that no token holds")
         return Rest(url, project, token, dry=self.dry_run)
@@ -95,6 +99,7 @@ class HubOptions:
     def show(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Print results: as JSON, or as a table with a heading."""
         rows = list(rows)
+        self.shown = True
         if self.trail is not None:
             self.trail.showed(rows)
         if self.as_json:
@@ -103,7 +108,8 @@ class HubOptions:
         if not rows:
             click.echo("none")
             return
-        columns = list(rows[0])
+        # A row may lack what others have, as a subscriber that is not paused.
+        columns = list(dict.fromkeys(each for row in rows for each in row))
         texts = [
             [printable(each) if each else "" for each in columns],
             *([printable(row.get(each)) for each in columns] for row in rows),
@@ -112,6 +118,11 @@ class HubOptions:
         for number, line in enumerate(texts):
             shown = "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
             click.echo(click.style(shown, bold=True) if number == 0 else coloured(shown))
+
+    def show_in_json(self) -> None:
+        """Print that there are no results, as JSON, if that is wanted and none were printed."""
+        if self.as_json and not self.shown:
+            click.echo(as_json([]))
 
     def event(self, fields: Mapping[str, Any], text: str) -> None:
         """Print an event at once: a line of JSON, or of text."""

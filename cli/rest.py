@@ -33,6 +33,17 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
+def typed(name: str) -> str:
+    """A name that somebody typed, as a segment of a path.
+
+    Raises:
+        click.UsageError: It would make the path another's: clients take ``.`` and ``..`` out of paths.
+    """
+    if name in ("", ".", ".."):
+        raise click.UsageError(f"{name!r} cannot be a part of a URL, so it is nothing's name or id")
+    return segment(name)
+
+
 class Refused(click.ClickException):
     """The hub answered, and the answer is no."""
 
@@ -123,6 +134,7 @@ class Rest:
             Refused: The answer is not a success.
             Odd: The answer is not JSON, or endless.
             Unreachable: There is no answer.
+            click.UsageError: The URL or a header cannot be sent.
         """
         if self._dry and not reads and method != "GET":
             raise NotDone(f"{method} {path}", body)
@@ -144,8 +156,13 @@ class Rest:
             ):
                 status, content = answer.status_code, _content(answer, time.monotonic() + 2 * timeout)
                 warning = answer.headers.get(WARNING_HEADER)
+        except ValueError as error:
+            # Nothing was sent: the errors that requests and urllib3 raise about a URL or header are such.
+            if isinstance(error, requests.exceptions.InvalidHeader | UnicodeError):
+                raise click.UsageError("a header has a name or value that cannot be sent") from error
+            raise click.UsageError(f"{printable(self.base_url)} is no URL of a hub") from error
         except requests.RequestException as error:
-            raise Unreachable(f"{self.base_url} did not answer: {_reason(error)}") from error
+            raise Unreachable(f"{self.base_url} did not answer: {reason(error)}") from error
         # A redirect is not followed: it would take the token elsewhere.
         if not 200 <= status < 300:
             raise Refused(status, _message(content))
@@ -180,7 +197,7 @@ def _message(content: bytes) -> str:
     try:
         answer = json_text.read(content, last_wins=True) if content else {}
     except json_text.NotJson:
-        return content[:200].decode(errors="replace")
+        return content[:200].decode(errors="replace").strip()
     if not isinstance(answer, dict):
         return str(answer)[:200]
     found = next(
@@ -207,7 +224,7 @@ def _is_problem(part: object) -> bool:
     return isinstance(part, dict) and isinstance(part.get("msg"), str) and isinstance(part.get("loc"), list)
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """Why there is no answer, in words. The whole text of these errors is a stack of class names."""
     found = list(_causes(error))
     if any(isinstance(each, requests.Timeout | TimeoutError) for each in found):

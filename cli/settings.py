@@ -125,5 +125,5 @@ def profile_from_environment(environ: Mapping[str, str] = os.environ) -> Profile
         "stack": "PUSHHUB_STACK",
         "role_arn": "PUSHHUB_ROLE_ARN",
     }
-    profile = Profile(**{field: environ.get(name, "") for field, name in names.items()})
+    profile = Profile(**{field: environ.get(name, "").strip() for field, name in names.items()})
     return replace(profile, url=profile.url.rstrip("/"))

@@ -35,7 +35,7 @@ def printable(value: Any) -> str:
 
 def printable_lines(text: str) -> str:
     """The same for a text of several lines, such as an error of click."""
-    return "\n".join(printable(line) if line else "" for line in text.split("\n"))
+    return "\n".join(printable(line.expandtabs(4)) if line else "" for line in text.split("\n"))
 
 
 def as_json(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from ..framework import Command
+from ..framework import Printing
 from ..hub import HubOptions
 from ..messages.listening import Listening, Target, signing_key
 from ..terminal import printable
@@ -23,7 +23,7 @@ def _default_subscriber() -> str:
     return re.sub(r"[^ -~]", "-", f"listen-{getpass.getuser()}-{socket.gethostname()}")[:200]
 
 
-@click.command(cls=Command)
+@click.command(cls=Printing)
 @click.argument("topic")
 @click.option(
     "--forward", required=True, metavar="URL", help="Gets a POST for each message, for example http://localhost:3000."

@@ -13,7 +13,7 @@ from ..durations import Duration
 from ..framework import Command, ask, destructive
 from ..hub import HubOptions
 from ..messages.replaying import ErrorQueue
-from ..rest import Refused, Rest, segment
+from ..rest import Refused, Rest, typed
 from .post import send
 from .queues import QUEUE_NAME
 
@@ -31,7 +31,7 @@ PROGRESS_EVERY = 20
 def attempts(hub: HubOptions, *, queue: str, message: str) -> None:
     """List the attempts to push a MESSAGE of a QUEUE, oldest first, with the beginning of what was answered."""
     rest = hub.rest()
-    answer = rest.call("GET", rest.queue(queue, f"/messages/{segment(message)}/attempts"))
+    answer = rest.call("GET", rest.queue(queue, f"/messages/{typed(message)}/attempts"))
     hub.show(
         {"subscriber": text(each, "subscriber_name")}
         | {name: number(each, name) for name in ("number", "status_code", "took_ms")}
@@ -43,7 +43,7 @@ def attempts(hub: HubOptions, *, queue: str, message: str) -> None:
 
 
 def _app(app: str, rest: str = "") -> str:
-    return f"/api/v1/app/{segment(app)}{rest}"
+    return f"/api/v1/app/{typed(app)}{rest}"
 
 
 @click.command(cls=Command)
@@ -67,7 +67,7 @@ def retry(
     if app or endpoint:
         if not (app and endpoint and message):
             raise click.UsageError("for a webhook, give MESSAGE, --app and --endpoint")
-        path = f"/msg/{segment(message)}/endpoint/{segment(endpoint)}/resend"
+        path = f"/msg/{typed(message)}/endpoint/{typed(endpoint)}/resend"
         skipped = "skipped" in fields(rest.call("POST", _app(app, path), {}))
         state = "nothing is sent: the endpoint is disabled" if skipped else "queued"
         hub.show([{"message": message, "endpoint": endpoint, "state": state}])
@@ -98,7 +98,7 @@ def _waiting(rest: Rest) -> list[str]:
 
 
 def _attempt(rest: Rest, message: str) -> dict[str, Any]:
-    path = f"{rest.store}/messages/{segment(message)}"
+    path = f"{rest.store}/messages/{typed(message)}"
     try:
         shown = rest.call("PUT", path, {"attempt_now": True})
     except Refused as error:
@@ -154,7 +154,7 @@ def replay(
             raise click.UsageError("for webhooks, give --app, --endpoint and --since")
         kind = "replay-missing" if missing else "recover"
         start = (datetime.now(UTC) - timedelta(milliseconds=since)).isoformat().replace("+00:00", "Z")
-        path = _app(app, f"/endpoint/{segment(endpoint)}/{kind}")
+        path = _app(app, f"/endpoint/{typed(endpoint)}/{kind}")
         hub.show([fields(rest.call("POST", path, {"since": start}))])
         return 0
     if error_queue is None:
@@ -210,6 +210,6 @@ def expunge(hub: HubOptions, *, message: str, queue: str | None, app: str | None
     ask(f"Remove {message} for good?", yes=yes or hub.dry_run)
     rest = hub.rest()
     if queue is not None:
-        rest.call("DELETE", rest.queue(queue, f"/messages/{segment(message)}"))
+        rest.call("DELETE", rest.queue(queue, f"/messages/{typed(message)}"))
     else:
-        rest.call("DELETE", _app(str(app), f"/msg/{segment(message)}/content"))
+        rest.call("DELETE", _app(str(app), f"/msg/{typed(message)}/content"))

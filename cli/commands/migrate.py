@@ -8,7 +8,7 @@ from collections import Counter
 import click
 
 from ..dry import changes
-from ..framework import Command
+from ..framework import Printing
 from ..hub import HubOptions
 from ..migration.senders import SENDERS
 from ..migration.svix import Migration, svix_url
@@ -16,7 +16,7 @@ from ..migration.taking_over import Importer, Outcome
 from ..terminal import printable
 
 
-@click.command("import", cls=Command)
+@click.command("import", cls=Printing)
 @click.option(
     "--from",
     "source",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from ..answers import sections, text, texts
-from ..framework import Command
+from ..framework import Printing
 from ..hub import HubOptions
 from ..terminal import as_json, printable
 from .queues import complete
 
 
-@click.command(cls=Command)
+@click.command(cls=Printing)
 @click.argument("queue", shell_complete=complete)
 @click.argument("subscriber")
 @click.pass_obj

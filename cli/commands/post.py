@@ -32,7 +32,9 @@ ESCAPED = 6
 @click.option("--delay", type=int, default=0, help="Seconds before it is available.")
 @click.option("--header", "-H", multiple=True, metavar="NAME=VALUE", help="Sent with each push. Repeatable.")
 @changes
-@click.option("--skip", type=int, default=0, help="With --ndjson: number of lines that are already in the queue.")
+@click.option(
+    "--skip", type=click.IntRange(0), default=0, help="With --ndjson: number of lines that are already in the queue."
+)
 @click.pass_obj
 def post(
     hub: HubOptions,
@@ -172,6 +174,6 @@ def _message(text: str, delay: int, headers: dict[str, str]) -> dict[str, Any]:
 
 def _header(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals:
+    if not (equals and name.strip()):
         raise click.UsageError(f"{text!r} is not NAME=VALUE")
-    return name, value
+    return name.strip(), value.strip()

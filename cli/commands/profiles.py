@@ -42,6 +42,7 @@ def set_profile(hub: HubOptions, /, *, name: str, token_stdin: bool, **given: st
     """Save a profile. Asks for its token, so that it stays out of the shell's history, and tries it: one that the hub
     refuses is not kept. One whose hub does not answer now is.
     """
+    given = {name: each.strip() for name, each in given.items()}
     if not given["url"].startswith(("http://", "https://")):
         raise click.UsageError("--url must begin with http:// or https://")
     token = sys.stdin.readline() if token_stdin else click.prompt("Token", hide_input=True)

@@ -25,6 +25,7 @@ PAGE = 100
 MOST_PAGES = 10_000
 OF_PUSHES = ("retries", "retries_delay", "error_queue", "eager")
 """Settings of a queue that are among its ``push``."""
+_NOT_SETTINGS = ("push", "name", "subscribers")
 
 
 def pages(rest: Rest, prefix: str = "", **wanted: str) -> Iterator[list[dict[str, Any]]]:
@@ -66,6 +67,8 @@ class QueueName(click.ParamType[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name as it is."""
+        if value in (".", ".."):
+            self.fail(f"{value!r} cannot be a part of a URL", param, ctx)
         try:
             return check_queue_name(value, "a queue's name")
         except Invalid as error:
@@ -126,7 +129,8 @@ def show_queue(hub: HubOptions, name: str) -> None:
         return
     hub.show([_row(queue)])
     click.echo()
-    hub.show({"setting": key, "value": value} for key, value in queue.items() if key not in ("push", "name"))
+    settings = {**queue, **queue.get("push", {})}
+    hub.show({"setting": key, "value": value} for key, value in settings.items() if key not in _NOT_SETTINGS)
     if "push" in queue:
         click.echo()
         hub.show(sections(queue["push"], "subscribers"))

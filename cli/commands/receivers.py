@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import Any
 
 import click
 
 from ..answers import section, sections, text
-
-if TYPE_CHECKING:
-    from ..rest import Rest
+from ..rest import Rest, typed
 
 _UNSEEN = (
     "schemes of subscribers and services are not shown, so none is added to them, ended or removed by itself: set all "
@@ -93,9 +90,9 @@ class Whose:
         if self.operational:
             path += "/operational-webhook"
         if self.app is not None:
-            path += f"/app/{quote(self.app, safe='')}"
+            path += f"/app/{typed(self.app)}"
         if self.endpoint is not None:
-            path += f"/endpoint/{quote(self.endpoint, safe='')}"
+            path += f"/endpoint/{typed(self.endpoint)}"
         return f"{path}/{rest}"
 
     def receiver(self, rest: Rest) -> Receiver | None:
@@ -124,7 +121,7 @@ class Whose:
         if len(found) != 1:
             raise click.ClickException(f"{len(found) or 'no'} mappings are called {name}")
         [shown] = found
-        path = f"{rest.store}/mappings/{quote(text(shown, 'id'), safe='')}"
+        path = f"{rest.store}/mappings/{typed(text(shown, 'id'))}"
         return Receiver(
             name=text(shown, "name"),
             shown=shown,

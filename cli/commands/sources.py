@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import IO, Any
-from urllib.parse import quote
 
 import click
 
@@ -12,6 +11,7 @@ from ..dry import changes
 from ..framework import Group, ask, destructive
 from ..hub import HubOptions
 from ..json_files import json_in
+from ..rest import typed
 
 ROOT = "/ingest/api/v1/source"
 KINDS = (
@@ -23,7 +23,7 @@ _COLUMNS = ("id", "uid", "name", "type", "verified", "ingestUrl")
 
 
 def _path(source: str, *more: str) -> str:
-    return "/".join((ROOT, quote(source, safe=""), *more))
+    return "/".join((ROOT, typed(source), *more))
 
 
 def _show(hub: HubOptions, *found: Any) -> None:

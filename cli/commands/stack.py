@@ -10,7 +10,7 @@ import click
 
 from ..clone import folder
 from ..framework import Command
-from ..hub import UNREACHABLE, HubOptions
+from ..hub import UNREACHABLE, HubOptions, NoHub
 
 if TYPE_CHECKING:
     from local.place import Place
@@ -66,6 +66,9 @@ def status(hub: HubOptions) -> int:
         rest.call("GET", rest.queues, query={"per_page": "1"})
         hub.show([{"url": rest.base_url, "project": rest.project, "state": "ok"}])
         return 0
-    described, problems = _in_the_clone(lambda stack, place: (stack.describe(place), stack.problems(place)))
+    try:
+        described, problems = _in_the_clone(lambda stack, place: (stack.describe(place), stack.problems(place)))
+    except click.ClickException as error:
+        raise NoHub(error.message) from error
     hub.show([each | {"state": "; ".join(problems) or "ok"} for each in _shown(described)])
     return UNREACHABLE if problems else 0

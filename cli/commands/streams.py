@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import IO, Any
-from urllib.parse import quote
 
 import click
 
@@ -12,6 +11,7 @@ from ..dry import changes
 from ..framework import Group, ask, destructive
 from ..hub import HubOptions
 from ..json_files import json_in
+from ..rest import typed
 
 ROOT = "/api/v1/stream"
 TYPES = ("amazonS3", "kinesis", "http", "sqs", "sns", "eventBridge", "poller")
@@ -21,7 +21,7 @@ _EVENT = ("id", "eventType", "timestamp", "payload")
 
 
 def _path(stream: str, *more: str) -> str:
-    return "/".join((ROOT, *(quote(each, safe="") for each in (stream, *more))))
+    return "/".join((ROOT, *(typed(each) for each in (stream, *more))))
 
 
 def _show(hub: HubOptions, columns: tuple[str, ...], *found: Any) -> None:

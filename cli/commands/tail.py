@@ -14,7 +14,7 @@ from pushhub.base.json_text import lines
 from pushhub.engine.model.record import NO_RECORDS
 
 from ..durations import Duration
-from ..framework import Command
+from ..framework import Printing
 from ..hub import HubOptions
 from ..operators.deployment import Deployment, deployment
 from ..operators.passing_over import PassedOver
@@ -64,7 +64,7 @@ class Records:
         self._read.add(key)
 
 
-@click.command(cls=Command)
+@click.command(cls=Printing)
 @click.argument("queue", required=False, shell_complete=complete)
 @click.option("--project", help="Only for this project.")
 @click.option("--subscriber", help="Only for this subscriber.")

@@ -13,7 +13,7 @@ from pushhub.base.json_text import stored
 
 from ..clone import folder
 from ..dry import NotDone, changes
-from ..framework import Command
+from ..framework import Printing
 from ..hub import HubOptions
 from ..operators.deployment import Deployment, deployment
 
@@ -23,7 +23,7 @@ LOOK_S = 10
 DONE = ("SUCCEEDED", "FAILED", "STOPPED", "ERROR", "TIMEOUT")
 
 
-@click.command(cls=Command)
+@click.command(cls=Printing)
 @click.option("--from", "first", metavar="DATE", help="First day, 2026-11-01.")
 @click.option("--link", is_flag=True, help="Make no report; show a link to the newest page, valid for 15 minutes.")
 @click.option("--wait", is_flag=True, help="For a deployed hub: wait until the job has finished.")

@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from websockets.sync.client import connect
 
 from ..answers import sections, text
-from ..rest import Refused, Rest, Unreachable
+from ..rest import Refused, Rest, Unreachable, reason
 
 OPEN_S = 40
 LOOK_S = 0.5
@@ -197,7 +197,9 @@ class Listening:
                 if isinstance(error, InvalidStatus):
                     self._look_at(error)
                 elif not self._connected_once:
-                    raise Unreachable(f"{self.rest.base_url} did not answer: {type(error).__name__}") from error
+                    if isinstance(error, Unreachable):
+                        raise
+                    raise Unreachable(f"{self._url} did not answer: {reason(error)}") from error
                 elif isinstance(error, ConnectionClosed):
                     pauses = waits(self.longest_wait)
                 wait = next(pauses)

@@ -88,6 +88,8 @@ def _id(signed: Signed) -> Finding:
 
 def _timestamp(signed: Signed, now: int, tolerance: int) -> Finding:
     text = signed.timestamp
+    if not text:
+        return Finding("timestamp", True, "is missing: header webhook-timestamp (or svix-timestamp)")
     sent = digits(text, 15)
     if sent is None:
         return Finding("timestamp", True, f"{text[:40]!r} is not a number of seconds")
