@@ -360,7 +360,7 @@ def test_messages_that_do_not_exist(hub: Hub, method: str, suffix: str, message_
     ],
 )
 def test_queues_that_do_not_exist(hub: Hub, method: str, path: str) -> None:
-    result = hub.call(method, path, {"reservation_id": "r"})
+    result = hub.call(method, path, {"reservation_id": "r", "ids": ["1"]})
     assert (result.status, result.msg) == (404, "Queue not found")
     assert hub.call("GET", "/queues").body == {"queues": []}
 
@@ -498,6 +498,14 @@ def test_one_bad_id_refuses_the_whole_batch(hub: Hub) -> None:
 def test_ids_that_are_none_never_clear_a_queue(hub: Hub, ids: Any) -> None:
     hub.post("q", "a")
     assert hub.call("DELETE", "/queues/q/messages", {"ids": ids}).status == 400
+    assert hub.info("q")["size"] == 1
+
+
+@pytest.mark.parametrize("body", [{"id": "1"}, {"messages": ["1"]}, {"Ids": ["1"], "oauth": "TOKEN"}])
+def test_a_body_that_names_something_else_never_clears_a_queue(hub: Hub, body: Any) -> None:
+    hub.post("q", "a")
+    refused = hub.call("DELETE", "/queues/q/messages", body)
+    assert (refused.status, refused.body["msg"][:16]) == (400, "ids is missing: ")
     assert hub.info("q")["size"] == 1
 
 

@@ -137,5 +137,5 @@ def number_in_query(query: Mapping[str, str], name: str, *, default: int) -> int
         return default
     number = digits(given, MAX_QUERY_DIGITS)
     if number is None:
-        raise Invalid(f"{name} must be a whole number")
+        raise Invalid(f"{name} must be a whole number of at most {MAX_QUERY_DIGITS} digits")
     return number or default

@@ -1,5 +1,6 @@
-"""Names of settings that are probably misspelt. All protocols ignore members that they do not know, as clients send
-back what they were shown and must not break; but a setting with a letter too few would then be lost without a word.
+"""Names of settings that are probably misspelt, or stand a level too high. All protocols ignore members that they do
+not know, as clients send back what they were shown and must not break; but a setting with a letter too few would then
+be lost without a word.
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ class _Look:
                     yield from self.found(given, {"anyOf": known[name]}, depth - 1)
                 elif meant := self._meant(name, absent):
                     yield f"{name} is not read: did you mean {meant}?"
+                elif place := self._place(name, body, known):
+                    yield f"{name} is not read here: it belongs into {place}"
 
     def _meant(self, name: str, absent: list[str]) -> str:
         """The known name that is nearly the same; empty if there is none."""
@@ -98,6 +101,18 @@ class _Look:
             return ""
         self._left -= 1
         return "".join(difflib.get_close_matches(name, absent, n=1, cutoff=NEAR))
+
+    def _place(self, name: str, body: Mapping[str, Any], known: Mapping[str, list[Schema]]) -> str:
+        """The known object that has such a member, which was not given there; empty if there is none."""
+        if not self._left or not _NAME.fullmatch(name):
+            return ""
+        for each, schemas in known.items():
+            inside = body.get(each, {})
+            if isinstance(inside, dict) and name not in inside:
+                shapes = _shapes({"anyOf": schemas}, self._schemas)
+                if any(name in shape.get("properties", {}) for shape in shapes):
+                    return each
+        return ""
 
 
 def _shapes(schema: Schema, schemas: Mapping[str, Schema], depth: int = _DEEPEST) -> Iterator[Schema]:

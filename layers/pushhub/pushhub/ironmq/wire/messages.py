@@ -28,6 +28,7 @@ RESERVATION_REQUIRED = "A reservation_id is required"
 text.
 """
 
+_UNREAD = frozenset({"oauth"})
 _ORDERING_KEY = re.compile("[!-~]{1,256}")
 
 
@@ -157,13 +158,16 @@ def parse_deletion(message_id: str, fields: Fields, query: Mapping[str, str]) ->
 
 
 def parse_deletions(fields: Fields) -> list[Deletion] | None:
-    """The messages of a batch deletion, without duplicates; None when there are no ``ids``, which clears the queue.
+    """The messages of a batch deletion, without duplicates; None when nothing is given, which clears the queue.
 
     Raises:
-        Invalid: ``ids`` is not an array of 1..100 messages; null is not an array, so it never clears a queue.
+        Invalid: ``ids`` is not an array of 1..100 messages; null is not an array, so it never clears a queue, and
+            neither does a body that says something else.
         MessageNotFound: One is not a valid message id.
     """
     if "ids" not in fields:
+        if fields.keys() - _UNREAD:
+            raise Invalid("ids is missing: without it the whole queue would be cleared, for which {} is sent")
         return None
     given = listed(fields, "ids")
     if not given:
