@@ -131,6 +131,10 @@ def run(arguments: list[str] | None = None) -> int:
         return 1
     except (click.Abort, KeyboardInterrupt):
         return 130
+    except OSError as error:
+        # A full disk, a folder that cannot be written.
+        click.echo(f"Error: {printable(str(error))}", err=True)
+        return 1
     return code if isinstance(code, int) else 0
 
 

@@ -85,7 +85,7 @@ class HubOptions:
         described = local_description()
         return self.rest_of(*(text(described, name) for name in ("base_url", "project_id", "token")))
 
-    def rest_of(self, url: str, project: str, token: str) -> Rest:
+    def rest_of(self, url: str, project: str, token: str, called: str = "the hub") -> Rest:
         """The HTTP APIs at a URL."""
         # What only shows help or talks to AWS pays nothing for it.
         from .rest import Rest  # noqa: PLC0415
@@ -94,7 +94,7 @@ class HubOptions:
         url, project, token = (each.strip() for each in (url, project, token))
         if not (token.isascii() and token.isprintable()):
             raise click.ClickException("the token holds characters that no token holds")
-        return Rest(url, project, token, dry=self.dry_run)
+        return Rest(url, project, token, dry=self.dry_run, called=called)
 
     def show(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Print results: as JSON, or as a table with a heading."""

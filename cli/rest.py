@@ -26,6 +26,8 @@ WARNING_HEADER = "Pushhub-Warning"
 _BLOCK_BYTES = 65_536
 PAGE = 250
 MOST_PAGES = 10_000
+THERE = "the server there"
+"""How refusals name the other of two servers."""
 
 
 def segment(name: str) -> str:
@@ -49,8 +51,8 @@ class Refused(click.ClickException):
 
     exit_code = 1
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(f"the hub says {status}: {printable(message)}")
+    def __init__(self, status: int, message: str, says: str = "the hub") -> None:
+        super().__init__(f"{says} says {status}: {printable(message)}")
         self.status = status
 
 
@@ -65,13 +67,15 @@ class Rest:
 
     Args:
         dry: Whether nothing may be changed: what would change something is not sent.
+        called: How refusals name it, where two servers are talked to.
     """
 
-    def __init__(self, base_url: str, project: str, token: str, *, dry: bool = False) -> None:
+    def __init__(self, base_url: str, project: str, token: str, *, dry: bool = False, called: str = "the hub") -> None:
         self.base_url = base_url.rstrip("/")
         self.project = project
         self.token = token
         self._dry = dry
+        self._called = called
         self._session = requests.Session()
         # A .netrc of the person must not put its own credentials over the token.
         self._session.trust_env = False
@@ -165,7 +169,7 @@ class Rest:
             raise Unreachable(f"{self.base_url} did not answer: {reason(error)}") from error
         # A redirect is not followed: it would take the token elsewhere.
         if not 200 <= status < 300:
-            raise Refused(status, _message(content))
+            raise Refused(status, _message(content), self._called)
         if warning:
             click.secho(f"warning: {printable(warning)}", fg="yellow", err=True)
         try:

@@ -13,6 +13,7 @@ from ..hub import HubOptions
 from ..migration.senders import SENDERS
 from ..migration.svix import Migration, svix_url
 from ..migration.taking_over import Importer, Outcome
+from ..rest import THERE
 from ..terminal import printable
 
 
@@ -52,11 +53,11 @@ def migrate(
             raise click.UsageError(f"--project is needed: the one of {source} to copy")
         if token == os.environ.get("SVIX_TOKEN") and not os.environ.get("PUSHHUB_THERE_TOKEN"):
             raise click.UsageError(f"SVIX_TOKEN is not for {source}: use PUSHHUB_THERE_TOKEN or --token")
-        there = hub.rest_of(_checked(url or sender.url), there_project or "", token)
+        there = hub.rest_of(_checked(url or sender.url), there_project or "", token, THERE)
         copied = Importer(source=SENDERS[source](there), here=here, dry=hub.dry_run).run(app)
     else:
         place = url or (svix_url(token) if source in (None, "svix") else source) or ""
-        there = hub.rest_of(_checked(place), "", token)
+        there = hub.rest_of(_checked(place), "", token, THERE)
         copied = Migration(there=there, here=here, dry=hub.dry_run).run(app)
     counts: Counter[tuple[str, Outcome]] = Counter()
     for each in copied:

@@ -8,6 +8,7 @@ from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
 from ..messages.shovelling import End, Shovel
+from ..rest import THERE
 
 
 @click.command("shovel", cls=Command)
@@ -47,7 +48,7 @@ def shovel(
     if not url.startswith(("http://", "https://")):
         raise click.UsageError("--from and --to must begin with http:// or https://")
     here = End(rest=hub.rest(), queue=queue)
-    there = End(rest=hub.rest_of(url, there_project, token), queue=queue_there or queue)
+    there = End(rest=hub.rest_of(url, there_project, token, THERE), queue=queue_there or queue)
     first, last = (there, here) if source else (here, there)
     if (first.rest.base_url, first.rest.project, first.queue) == (last.rest.base_url, last.rest.project, last.queue):
         raise click.UsageError("a queue cannot be moved into itself")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import subprocess
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Typed
-from tests.cli.served_hub import ServedHub
+from tests.cli.served_hub import ServedHub, serving
 
 
 @pytest.mark.parametrize(
@@ -159,3 +161,21 @@ def test_json_of_events_stays_lines(hub: ServedHub, typed: Typed) -> None:
     )
     printed = typed("import", "--from", hub.base_url, "--token", "t", "--json")
     assert all(isinstance(json.loads(line), dict) for line in printed.splitlines())
+
+
+def test_a_refusal_says_which_of_two_servers_it_is_from(hub: ServedHub, typed: Typed) -> None:
+    with serving() as there:
+        there.instead = (401, b'{"msg": "Invalid"}')
+        typed("import", "--from", "ironmq", "--url", there.base_url, "--project", "p", "--token", "t", code=1)
+        assert typed.errors.startswith("Error: the server there says 401: Invalid")
+
+
+def test_a_full_disk_is_told(hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.stdout", Full())
+        assert typed.ends("queues", "list") == 1
+    assert typed.errors == "Error: [Errno 28] No space left on device\n"
