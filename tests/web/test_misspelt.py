@@ -103,3 +103,24 @@ def test_a_body_full_of_them_gets_a_few_warnings() -> None:
 def test_the_change_is_made_and_its_answer_warns(name: str, warning: str | None) -> None:
     answer = served("ironmq").send("PUT", f"/3/projects/{PROJECT}/queues/orders", {"queue": {name: ["id"]}})
     assert (answer.status, answer.headers.get("Pushhub-Warning")) == (200, warning)
+
+
+def test_what_is_sent_for_a_misspelt_name_would_be_too_much_and_is_not() -> None:
+    # Given a queue and an endpoint
+    iron, hooks = served("ironmq"), served("webhooks")
+    queue = f"/3/projects/{PROJECT}/queues/orders"
+    push = {"subscribers": [{"name": "shop", "url": "https://shop.example"}]}
+    assert iron.send("PUT", queue, {"queue": {"push": push}}).status == 200
+    hooks.send("POST", "/api/v1/app", {"name": "Acme", "uid": "acme"})
+    hooks.send("POST", "/api/v1/app/acme/endpoint", {"url": "https://a.example", "uid": "e"})
+    # When what would narrow a replay is misspelt, then it is refused
+    for wrong in ({"dryRun": True}, {"message_id": ["1"]}, {"ids": ["1"]}, {"untill": "2026-11-18"}):
+        refused = iron.send("POST", f"{queue}/replay", {"subscriber": "shop", **wrong})
+        assert (refused.status, refused.body["msg"].partition(";")[0]) == (400, f"{next(iter(wrong))} is not read here")
+    for route in ("recover", "replay-missing", "bulk-replay"):
+        since = {"since": "2026-11-18T00:00:00Z"}
+        refused = hooks.send("POST", f"/api/v1/app/acme/endpoint/e/{route}", {**since, "dry_run": True})
+        assert refused.status == 400
+        assert "dry_run is not read: did you mean dryRun?" in json.dumps(refused.body)
+        # What no name is near to is left alone, as Svix's clients may send more
+        assert hooks.send("POST", f"/api/v1/app/acme/endpoint/e/{route}", {**since, "new": True}).status == 202

@@ -17,6 +17,7 @@ from pushhub.base.credentials import MASK, named_like_a_secret
 from pushhub.base.errors import (
     Conflict,
     Contended,
+    Invalid,
     NotFound,
     Overdue,
     Overloaded,
@@ -99,6 +100,7 @@ class Route(Generic[UseCasesT_contra, CallT_contra]):
         status: HTTP status on success.
         takes: Whether a GET hands messages to a consumer, so that it is more than a look.
         settings: Whether what it changes is for the audit trail. Not messages: their records say what became of them.
+        exact: Whether a member that is probably misspelt is refused: without what it says, too much would be sent.
     """
 
     method: str
@@ -113,6 +115,7 @@ class Route(Generic[UseCasesT_contra, CallT_contra]):
     status: int = 200
     takes: bool = False
     settings: bool = True
+    exact: bool = False
 
     @property
     def only_looks(self) -> bool:
@@ -255,6 +258,8 @@ class Api(Generic[UseCasesT_contra, CallT]):
         if len(request.body) > self._dialect.max_request_bytes:
             raise TooLarge(self._dialect.max_request_bytes)
         call = self._dialect.admit(route, request, names)
+        if route.exact and (warnings := self._warned_of(route, request)):
+            raise Invalid("; ".join(warnings))
         if not route.is_audited:
             return route.handler(self._use_cases, call)
         response = route.handler(self._use_cases, call) if audit.trail is None else self._audited(route, call)
@@ -262,8 +267,11 @@ class Api(Generic[UseCasesT_contra, CallT]):
 
     def _warned(self, route: Route[UseCasesT_contra, CallT], request: Request, response: Response) -> Response:
         """The response to a change of settings, with what is odd about it."""
-        warnings = self._warnings(route.name, request.body) if self._warnings and route.body is Body.JSON else ()
+        warnings = self._warned_of(route, request)
         return _with_header(response, WARNING_HEADER, "; ".join(warnings)) if warnings else response
+
+    def _warned_of(self, route: Route[UseCasesT_contra, CallT], request: Request) -> Sequence[str]:
+        return self._warnings(route.name, request.body) if self._warnings and route.body is Body.JSON else ()
 
     def _audited(self, route: Route[UseCasesT_contra, CallT], call: CallT) -> Response:
         """Carry out a request that changes something, between two entries of the audit trail."""

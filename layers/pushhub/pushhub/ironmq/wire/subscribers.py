@@ -41,6 +41,7 @@ MAX_SIGNED = 50
 MAX_GATES_BYTES = 120_000
 """Most bytes of the certificates and grants of a queue's subscribers, encrypted: a queue is one item."""
 
+_OF_A_REPLAY = ("subscriber", "n", "after", "message_ids", "since", "until", "dry_run")
 _UNUSABLE_IN_URL = re.compile("[\x00-\x20\x7f-\xa0\\\\\ud800-\udfff]")
 
 
@@ -82,9 +83,11 @@ class ReplayRequest:
 
 def parse_replay(fields: Fields) -> ReplayRequest:
     """Read a replay request."""
+    if unknown := next(iter(fields.keys() - _OF_A_REPLAY), None):
+        raise Invalid(f"{unknown[:64]} is not read here; what is: {', '.join(_OF_A_REPLAY)}")
     subscriber = parse_named(fields)
     ids = listed(fields, "message_ids") or ()
-    # null or an empty array must never mean all of them.
+    # Neither null, an empty array nor another name must ever mean all of them.
     if "message_ids" in fields and not (1 <= len(ids) <= MAX_LOOKED_AT and all(map(_is_message_id, ids))):
         raise Invalid(f"message_ids must be an array of 1 to {MAX_LOOKED_AT} ids of messages")
     return ReplayRequest(

@@ -96,6 +96,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         _import_openapi,
         name="webhooks.import_openapi",
         summary="Create and change event types from an OpenAPI document",
+        exact=True,
         body=Body.JSON,
     ),
     Route(

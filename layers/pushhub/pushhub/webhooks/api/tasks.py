@@ -98,18 +98,21 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         partial(_replay, TaskKind.RECOVER),
         name="webhooks.recover",
         summary="Send messages again that failed and never succeeded",
+        exact=True,
     ),
     _begin(
         ENDPOINT + "/replay-missing",
         partial(_replay, TaskKind.REPLAY_MISSING),
         name="webhooks.replay_missing",
         summary="Send messages that were never sent to an endpoint",
+        exact=True,
     ),
     _begin(
         ENDPOINT + "/bulk-replay",
         partial(_replay, TaskKind.BULK_REPLAY),
         name="webhooks.bulk_replay",
         summary="Send messages again, whatever their results",
+        exact=True,
     ),
     Route(
         "POST",
