@@ -149,7 +149,7 @@ def test_a_hub_that_is_not_there_is_told_by_its_own_code(
         ("localhost:8377", 2, "must begin with http:// or https://"),
         ("ftp://hub.example", 2, "must begin with http:// or https://"),
         ("http://127.0.0.1:9", 3, "did not answer: connection refused"),
-        ("http://[::1", 3, "did not answer"),
+        ("http://[::1", 2, "is no URL of a hub"),
         ("http://", 2, "must begin with http:// or https://"),
         ("http://hub.invalid:1", 3, "did not answer"),
     ],

@@ -61,14 +61,14 @@ def test_what_lies_inside_is_looked_at_and_what_is_free_is_not() -> None:
 
 def test_what_stands_a_level_too_high_is_told_with_its_place() -> None:
     reported = Misspelt(PROTOCOLS[0].description)
-    for body, told in (
+    for body, warnings in (
         ({"push": {"subscribers": []}}, ["push is not read here: it belongs into queue"]),
         ({"queue": {"retries": 3}}, ["retries is not read here: it belongs into push"]),
         ({"queue": {"retries": 3, "push": {"subscribers": []}}}, ["retries is not read here: it belongs into push"]),
         ({"queue": {"retries": 3, "push": {"retries": 3}}}, []),
         ({"queue": {"push": 7, "retries": 3}}, []),
     ):
-        assert reported("ironmq.put_queue", json.dumps(body).encode()) == told
+        assert reported("ironmq.put_queue", json.dumps(body).encode()) == warnings
 
 
 @pytest.mark.parametrize(
