@@ -232,7 +232,9 @@ def test_a_removed_backlog_cannot_be_written(stores: Stores) -> None:
     stores.backlogs.save(a_backlog())
     stores.backlogs.delete(a_backlog(uid="other"))
     assert stores.backlogs.backlog(TOPIC, "app") is not None
-    stores.backlogs.delete(a_backlog(version=9))
+    with pytest.raises(Conflict):
+        stores.backlogs.delete(a_backlog(version=9))
+    stores.backlogs.delete(a_backlog())
     stores.backlogs.delete(a_backlog())
     assert stores.backlogs.backlog(TOPIC, "app") is None
     with pytest.raises(Conflict):

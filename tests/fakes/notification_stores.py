@@ -191,6 +191,8 @@ class FakeBacklogStore:
         key = backlog.topic, backlog.subscriber
         with self._lock:
             if (stored := self._backlogs.get(key)) and stored.uid == backlog.uid:
+                if stored.version != backlog.version:
+                    raise Conflict("backlog changed")
                 del self._backlogs[key]
                 self.changes.append(BacklogChange(before=stored, after=None, changed_at=stored.created_at))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+from tests.fakes import Crash
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.base.errors import Unavailable
 from pushhub.notifications.model.backlog import Backlog
-from pushhub.notifications.model.topic import Reservation, Topic
+from pushhub.notifications.model.topic import Head, Reservation, Topic
 from pushhub.notifications.ports import Connection, WakeUp
 
 TOPIC = Topic(project=PROJECT, name="orders")
@@ -167,3 +169,45 @@ def test_a_publisher_that_stood_still_for_a_minute_does_not_write_where_readers_
     world.send_all()
     # Then its notifications arrive, after those that overtook them
     assert world.numbers("a") == [2, 1]
+
+
+def test_a_consumer_that_connects_while_its_subscriber_is_removed_goes_with_it(world: NotificationWorld) -> None:
+    # Given a subscriber that is being removed, and is owed nothing any more
+    world.connect("a")
+    dismiss = world.topics.dismiss
+
+    def dismissed(topic: Topic, subscriber_uid: str) -> None:
+        world.topics.dismiss = dismiss  # type: ignore[method-assign]
+        dismiss(topic, subscriber_uid)
+        # When another consumer of it connects before its backlog is deleted
+        world.disconnect("a")
+        world.connect("b")
+
+    world.topics.dismiss = dismissed  # type: ignore[method-assign]
+    world.subscribers.unsubscribe(world.token())
+    # Then it does not wait for what never comes, and nothing is kept for a subscriber that is not there
+    assert world.sockets.closed == ["b"]
+    assert world.backlogs.backlogs(TOPIC) == []
+    head = world.topics.head(TOPIC)
+    assert head is not None
+    assert not head.subscribers
+
+
+def test_nothing_is_kept_for_a_consumer_that_died_while_its_subscriber_was_removed(world: NotificationWorld) -> None:
+    # Given a consumer that dies when its subscriber is owed something, which was removed meanwhile, and is not stored
+    admit = world.topics.admit
+
+    def died(topic: Topic, subscriber_uid: str, *, ceiling: int) -> Head:
+        world.topics.admit = admit  # type: ignore[method-assign]
+        world.subscribers.unsubscribe(world.token())
+        admit(topic, subscriber_uid, ceiling=ceiling)
+        raise Crash
+
+    world.topics.admit = died  # type: ignore[method-assign]
+    with pytest.raises(Crash):
+        world.connect("a")
+    # When something is published
+    world.publish(1)
+    # Then nothing is kept from then on: there is nobody to read it
+    world.publish(2)
+    assert [len(each.notifications) for each in world.topics.commits(TOPIC, 1, 10)] == [1]

@@ -192,16 +192,21 @@ class Consumers(Component):
             uid: The generation that is meant; empty for any. A frame may be processed after its subscriber was
                 recreated.
         """
-        backlog = self._absorbed(topic, subscriber)
-        if backlog is None or uid not in ("", backlog.uid):
-            return False
-        # First stop owing it anything, then delete its backlog. In between it can reconnect and carry on.
-        self.topics.dismiss(topic, backlog.uid)
-        self.backlogs.delete(backlog)
-        for consumer in backlog.consumers:
+
+        def once() -> Backlog | None:
+            backlog = self._absorbed(topic, subscriber)
+            if backlog is None or uid not in ("", backlog.uid):
+                return None
+            # First stop owing it anything, then delete its backlog. A consumer that connects in between goes with it.
+            self.topics.dismiss(topic, backlog.uid)
+            self.backlogs.delete(backlog)
+            return backlog
+
+        removed = until_saved(once, doing="removing a subscriber")
+        for consumer in removed.consumers if removed else ():
             self.connections.kept.close(consumer.connection_id)
             self.connections.sockets.close(consumer.connection_id)
-        return True
+        return removed is not None
 
     def _absorbed(self, topic: Topic, subscriber: str) -> Backlog | None:
         """The stored backlog after absorbing what its consumers acknowledged."""

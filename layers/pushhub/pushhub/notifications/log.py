@@ -79,21 +79,27 @@ class TopicLog(Component):
         rest = [each for each in lines if each.number >= taken]
         # The earlier attempt may have failed before waking anyone.
         admitted = wake = len(rest) < len(lines)
+        owed = frozenset[str]()
         for chunk in chunked(rest):
-            wake |= self._commit(topic, chunk, key=key, admitted=admitted)
+            owed |= self._commit(topic, chunk, key=key, admitted=admitted)
             admitted = True
-        if wake:
-            self.waker.topic(topic)
+        if wake or owed:
+            backlogs = self.backlogs.backlogs(topic)
+            self.waker.these(backlogs)
+            # A backlog is there before anything is owed to it. These were removed while a consumer that has died since
+            # was about to join them.
+            for each in owed.difference(each.uid for each in backlogs):
+                self.topics.dismiss(topic, each)
 
-    def _commit(self, topic: Topic, lines: Sequence[Line], *, key: str, admitted: bool) -> bool:
-        """Write one commit; False when it is owed to no subscriber."""
+    def _commit(self, topic: Topic, lines: Sequence[Line], *, key: str, admitted: bool) -> frozenset[str]:
+        """Write one commit; returns the ids of the subscribers it is owed to."""
         notifications = tuple(each.notification for each in lines)
         part = CommitPart(key=key, up_to=lines[-1].number + 1) if key else None
 
-        def once() -> bool:
+        def once() -> frozenset[str]:
             place = self._place(topic, sum(each.size for each in notifications), admitted=admitted)
             if place is None:
-                return False
+                return frozenset()
             commit = self._filled(topic, place, notifications)
             # By now readers may have skipped the place without marking it, as they assume that its writer is gone.
             if self.clock.now() - place.reserved_at > APPEND_WITHIN_MS:
@@ -105,7 +111,7 @@ class TopicLog(Component):
                 # unused.
                 with suppress(Conflict):
                     self.topics.append(replace(commit, notifications=(), owed_to=()))
-            return True
+            return place.subscribers
 
         return until_saved(once, doing="appending to a topic")
 

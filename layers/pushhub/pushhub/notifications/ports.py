@@ -145,7 +145,11 @@ class BacklogStore(Protocol):
         """
 
     def delete(self, backlog: Backlog) -> None:
-        """Remove one if it still has that uid, whatever its version."""
+        """Remove one; does nothing if there is none with that uid.
+
+        Raises:
+            Conflict: It has another version.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

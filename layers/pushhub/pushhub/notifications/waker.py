@@ -35,10 +35,6 @@ class Waker(Component):
     def __post_init__(self) -> None:
         self._sent: OrderedDict[tuple[str, int], int] = OrderedDict()
 
-    def topic(self, topic: Topic) -> None:
-        """Wake every subscriber of a topic that has a consumer. Call it after the change is written."""
-        self.these(self.backlogs.backlogs(topic))
-
     def subscriber(self, topic: Topic, subscriber: str) -> None:
         """Wake one subscriber. Call it after the change is written."""
         backlog = self.backlogs.backlog(topic, subscriber)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.cloud.unreadable import readable
@@ -57,11 +58,13 @@ class DynamoDBBacklogStore(TableStore):
         try:
             self._table.delete(
                 backlog_key(backlog.topic, backlog.subscriber),
-                ConditionExpression="uid = :uid",
-                ExpressionAttributeValues={":uid": text(backlog.uid)},
+                ConditionExpression="uid = :uid AND #version = :version",
+                ExpressionAttributeNames={"#version": "version"},
+                ExpressionAttributeValues={":uid": text(backlog.uid), ":version": number(backlog.version)},
             )
-        except ConditionRefused:
-            return
+        except ConditionRefused as refused:
+            if refused.stored and decode_backlog(refused.stored).uid == backlog.uid:
+                raise Conflict("the backlog has changed") from refused
 
 
 class DynamoDBConnectionStore(TableStore):
