@@ -18,7 +18,7 @@ from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.deflated import plain
 from pushhub.engine.model.message import NewMessage
-from pushhub.engine.model.queue import Alert
+from pushhub.engine.model.queue import Alert, Queue
 from pushhub.ironmq.model.alert_level import AlertLevels
 from pushhub.ironmq.queues.queue_changes import pull_queue
 from pushhub.ironmq.queues.size_alerts import Alerts, Fired, reached
@@ -163,6 +163,23 @@ def test_a_snoozed_alert_keeps_quiet_and_wakes_up(hub: Hub) -> None:
     hub.make("q", message_timeout=90, alerts=[{"type": "progressive", "trigger": 1, "queue": "told", "snooze": 60}])
     hub.post("q", "5")
     assert alerted(hub) == []
+
+
+def test_a_snoozed_alert_speaks_although_its_owner_changes_the_queue(hub: Hub) -> None:
+    hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told", "snooze": 60}])
+    update_queue = hub.world.config.update_queue
+
+    def changed(queue: Queue) -> Queue:
+        hub.world.config.update_queue = update_queue  # type: ignore[method-assign]
+        hub.make("q", message_timeout=90)
+        return update_queue(queue)
+
+    # Given a change of the queue between the look at its alert and the write that starts the snooze
+    hub.world.config.update_queue = changed  # type: ignore[method-assign]
+    hub.post("q", "1")
+    # Then its alert fires, once, and the change stays
+    assert [each["queue_size"] for each in alerted(hub)] == [1]
+    assert hub.info("q")["message_timeout"] == 90
 
 
 def test_alerts_about_each_other_end(hub: Hub) -> None:

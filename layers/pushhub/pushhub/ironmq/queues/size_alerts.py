@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.engine.component import Component
 from pushhub.ironmq.model.alert_level import AlertLevel
@@ -181,13 +182,15 @@ class Alerts(Component):
         """
         if not alert.snooze:
             return True
-        fresh = self.config.queue(queue.project, queue.name, fresh=True)
-        stored = next((each for each in fresh.alerts if each.alert_id == alert.alert_id), None) if fresh else None
-        if fresh is None or stored is None or now < stored.fired_at + stored.snooze * 1000:
-            return False
-        alerts = tuple(replace(each, fired_at=now) if each is stored else each for each in fresh.alerts)
-        try:
+
+        def started() -> bool:
+            fresh = self.config.queue(queue.project, queue.name, fresh=True)
+            stored = next((each for each in fresh.alerts if each.alert_id == alert.alert_id), None) if fresh else None
+            if fresh is None or stored is None or now < stored.fired_at + stored.snooze * 1000:
+                return False
+            alerts = tuple(replace(each, fired_at=now) if each is stored else each for each in fresh.alerts)
             self.config.update_queue(replace(fresh, alerts=alerts))
-        except Conflict:
-            return False
-        return True
+            return True
+
+        # What came first may have been another alert of the queue, or its owner's change.
+        return until_saved(started, doing="starting an alert's snooze")
