@@ -148,7 +148,7 @@ def test_others_are_still_in_the_list(table: Any, telemetry: FakeTelemetry) -> N
     # Given lists with what another project wrote beside the poison
     store, raw = DynamoDBSubscribers(table, aws.SCHEDULE_TABLE, CLOCK), Table(table, aws.SCHEDULE_TABLE, CLOCK)
     key = SubscriberKey(project=PROJECT, queue="q", queue_uid="u", subscriber_id="s")
-    store.look_after(key)
+    store.look_after(key, 5)
     store.list_backlog(FlowKey(PROJECT, "u"), 5)
     store.note_slow([(PROJECT, "u", "s")], CLOCK.now() + 60_000)
     for shard in range(LISTS):

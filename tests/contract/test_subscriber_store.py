@@ -51,10 +51,13 @@ def test_of_two_who_change_a_health_one_is_told(subscriber_store: SubscriberStor
 
 def test_who_is_looked_after_is_listed_until_it_leaves(subscriber_store: SubscriberStore) -> None:
     for each in (KEY, *OTHERS, KEY):
-        subscriber_store.look_after(each)
+        subscriber_store.look_after(each, NOW)
     assert {*subscriber_store.looked_after()} == {KEY, *OTHERS}
-    subscriber_store.leave(KEY)
-    subscriber_store.leave(KEY)
+    # One that was listed again meanwhile stays
+    subscriber_store.leave(KEY, NOW)
+    assert {*subscriber_store.looked_after()} == {KEY, *OTHERS}
+    subscriber_store.leave(KEY, NOW + 1)
+    subscriber_store.leave(KEY, NOW + 1)
     assert {*subscriber_store.looked_after()} == {*OTHERS}
     assert len([*subscriber_store.looked_after()]) == 3
 

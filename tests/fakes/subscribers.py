@@ -32,7 +32,7 @@ class FakeSubscribers:
         self._lines: dict[FlowKey, dict[str, tuple[WorkOrder, ...]]] = {}
         self._tended: dict[FlowKey, int] = {}
         self._places = itertools.count()
-        self._looked_after: set[SubscriberKey] = set()
+        self._looked_after: dict[SubscriberKey, int] = {}
         self._waiting: dict[SubscriberKey, dict[str, WorkOrder]] = {}
         self._slow: dict[tuple[str, str, str], int] = {}
         self.writes: list[Health] = []
@@ -151,14 +151,15 @@ class FakeSubscribers:
             noted = sorted(self._slow.items(), key=lambda each: -each[1])
         return {key: until for key, until in noted[:limit] if until > now}
 
-    def look_after(self, key: SubscriberKey) -> None:
-        self._looked_after.add(key)
+    def look_after(self, key: SubscriberKey, now: int) -> None:
+        self._looked_after[key] = now
 
     def looked_after(self) -> Iterator[SubscriberKey]:
         return iter(sorted(self._looked_after, key=lambda each: (each.project, each.queue_uid, each.subscriber_id)))
 
-    def leave(self, key: SubscriberKey) -> None:
-        self._looked_after.discard(key)
+    def leave(self, key: SubscriberKey, since: int) -> None:
+        if self._looked_after.get(key, since) < since:
+            del self._looked_after[key]
 
     def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
         bare = replace(order, message=None)

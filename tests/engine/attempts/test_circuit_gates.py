@@ -409,7 +409,7 @@ def let_go(bench: Bench) -> int:
 def test_an_open_circuit_gets_one_order_for_its_probe_when_that_is_due() -> None:
     bench = Bench()
     bench.wait(3)
-    bench.store.look_after(KEY)
+    bench.store.look_after(KEY, 0)
     bench.put(state=CircuitState.OPEN, probe_at=bench.clock.now() + 1, failing_since=1)
     assert let_go(bench) == 0
     bench.clock.advance(ms=1)
@@ -423,7 +423,7 @@ def test_an_open_circuit_gets_one_order_for_its_probe_when_that_is_due() -> None
 def test_a_ramp_lets_twice_as_many_go_each_minute_and_ends_a_minute_after_the_last() -> None:
     bench = Bench()
     bench.wait(35)
-    bench.store.look_after(KEY)
+    bench.store.look_after(KEY, 0)
     began = bench.put(state=CircuitState.RAMPING, changed_at=bench.clock.now())
     assert [let_go(bench) for _ in range(4)] == [10, 20, 5, 0]
     assert bench.telemetry.counts == {"DeliveriesReleased": 35}
@@ -441,7 +441,7 @@ def test_a_ramp_lets_twice_as_many_go_each_minute_and_ends_a_minute_after_the_la
 def test_a_ramp_that_another_one_changed_meanwhile_is_left_as_that_made_it() -> None:
     bench = Bench()
     bench.wait(1)
-    bench.store.look_after(KEY)
+    bench.store.look_after(KEY, 0)
     bench.put(state=CircuitState.RAMPING)
     bench.store.remove = lambda key, waiting: bench.put(ramped=9)  # type: ignore[method-assign, assignment]
     assert let_go(bench) == 1
@@ -452,16 +452,35 @@ def test_a_ramp_that_another_one_changed_meanwhile_is_left_as_that_made_it() -> 
 def test_a_closed_circuit_lets_all_go_and_leaves_the_list_a_minute_after_it_closed() -> None:
     bench = Bench()
     bench.wait(MOST_AT_ONCE + 1)
-    bench.store.look_after(KEY)
+    bench.store.look_after(KEY, 0)
     bench.put(changed_at=bench.clock.now() - SETTLED_MS - 1)
     assert [let_go(bench), let_go(bench)] == [MOST_AT_ONCE, 1]
     assert [*bench.store.looked_after()] == [KEY]
     assert let_go(bench) == 0
     assert [*bench.store.looked_after()] == []
     # And one that has just closed stays
-    bench.store.look_after(KEY)
+    bench.store.look_after(KEY, 0)
     bench.put(changed_at=bench.clock.now() - SETTLED_MS)
     assert let_go(bench) == 0
+    assert [*bench.store.looked_after()] == [KEY]
+
+
+def test_a_circuit_that_opens_while_it_is_taken_off_the_list_stays_on_it() -> None:
+    # Given a circuit that has been closed for a while, and is about to leave the list
+    bench = Bench()
+    bench.store.look_after(KEY, 0)
+    bench.put(changed_at=bench.clock.now() - SETTLED_MS - 1)
+    leave = bench.store.leave
+
+    def opened(key: SubscriberKey, since: int) -> None:
+        # When another environment opens it meanwhile
+        bench.ended(True, True, True)
+        leave(key, since)
+
+    bench.store.leave = opened  # type: ignore[method-assign]
+    assert let_go(bench) == 0
+    # Then it is still looked after: what waits for it would wait until it expires
+    assert bench.health().state is CircuitState.OPEN
     assert [*bench.store.looked_after()] == [KEY]
 
 
@@ -472,7 +491,7 @@ def test_a_run_ends_in_time_and_the_next_begins_with_others(monkeypatch: pytest.
     bench.clock.set(600_000)
     keys = [replace(KEY, subscriber_id=str(number)) for number in range(5)]
     for key in keys:
-        bench.store.look_after(key)
+        bench.store.look_after(key, 0)
     seen: list[list[str]] = []
     for _ in range(3):
         for key in keys:
@@ -494,7 +513,7 @@ def test_a_run_ends_in_time_and_the_next_begins_with_others(monkeypatch: pytest.
 def test_what_goes_wrong_with_one_is_told_and_counted_by_kind() -> None:
     bench = Bench(FaultPlan(Fault.FAILS, of="store.waiting"))
     bench.wait(1)
-    bench.store.look_after(KEY)
+    bench.store.look_after(KEY, 0)
     assert bench.recover.run(lambda: 10**6) == 0
     assert bench.telemetry.counts == {"CallsFailed": 1}
     [(name, fields)] = bench.telemetry.events
@@ -507,7 +526,7 @@ def test_what_goes_wrong_with_one_is_told_and_counted_by_kind() -> None:
     bench, other = Bench(), replace(KEY, subscriber_id="s1")
     bench.wait(1, other)
     for each in (KEY, other):
-        bench.store.look_after(each)
+        bench.store.look_after(each, 0)
     whole = bench.store.waiting
 
     def spoiled(key: SubscriberKey, limit: int) -> list[BacklogOrder]:

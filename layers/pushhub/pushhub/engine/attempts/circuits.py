@@ -203,7 +203,7 @@ class Circuits(Component):
             if after is before:
                 return
             if after.state is not before.state and after.state in (CircuitState.OPEN, CircuitState.PAUSED):
-                self.healths.look_after(after.key)
+                self.healths.look_after(after.key, self.clock.now())
             try:
                 self.healths.save(after)
             except Conflict:
@@ -342,7 +342,8 @@ class Recover(Component):
         if health.state is CircuitState.CLOSED:
             count = self._let_go(key, MOST_AT_ONCE)
             if not count and now - health.changed_at > SETTLED_MS:
-                self.healths.leave(key)
+                # Whoever opens it again lists it first.
+                self.healths.leave(key, now - SETTLED_MS)
             return count
         count = self._let_go(key, health.release)
         nothing_waits = not count and now - health.changed_at > SETTLED_MS

@@ -78,14 +78,14 @@ class Healths(Protocol):
             Conflict: The stored one has another version.
         """
 
-    def look_after(self, key: SubscriberKey) -> None:
-        """Add a subscriber to the list returned by :meth:`looked_after`; safe to repeat."""
+    def look_after(self, key: SubscriberKey, now: int) -> None:
+        """Add a subscriber to the list returned by :meth:`looked_after`; if it is there, it is added anew."""
 
     def looked_after(self) -> Iterator[SubscriberKey]:
         """Subscribers whose circuits were opened and that have not been removed from the list."""
 
-    def leave(self, key: SubscriberKey) -> None:
-        """Remove a subscriber from that list; safe to repeat."""
+    def leave(self, key: SubscriberKey, since: int) -> None:
+        """Remove a subscriber from that list, unless it was added since then; safe to repeat."""
 
 
 class SubscriberBacklog(WaitingOrders, Protocol):

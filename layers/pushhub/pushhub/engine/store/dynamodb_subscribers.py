@@ -171,8 +171,9 @@ class DynamoDBSubscribers(TableStore):
                 ExpressionAttributeValues={":added": number(added_at)},
             )
 
-    def look_after(self, key: SubscriberKey) -> None:
-        self._table.put(_list_key(key) | {"queue": text(key.queue)} | self._time_to_live())
+    def look_after(self, key: SubscriberKey, now: int) -> None:
+        listed = {"queue": text(key.queue), "added_at": number(now)}
+        self._table.put(_list_key(key) | listed | self._time_to_live())
 
     def looked_after(self) -> Iterator[SubscriberKey]:
         """Reads lazily."""
@@ -182,8 +183,14 @@ class DynamoDBSubscribers(TableStore):
             )
             yield from readable(items, _decode_listed)
 
-    def leave(self, key: SubscriberKey) -> None:
-        self._table.delete(_list_key(key))
+    def leave(self, key: SubscriberKey, since: int) -> None:
+        """Versions before this one noted no time."""
+        with suppress(ConditionRefused):
+            self._table.delete(
+                _list_key(key),
+                ConditionExpression="attribute_not_exists(added_at) OR added_at < :since",
+                ExpressionAttributeValues={":since": number(since)},
+            )
 
     def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
         message_id = order.key.message_id
