@@ -110,6 +110,7 @@ def test_a_token_is_kept_whole_listed_and_removed(tokens: PortalTokens) -> None:
 def test_a_token_that_was_taken_back_does_not_come_back_by_being_shortened(tokens: PortalTokens) -> None:
     tokens.put_access(access())
     tokens.change_access(access(expires_at=NOW + 1))
+    tokens.change_access(access())
     assert tokens.access(PROJECT, APP, "d1") == access(expires_at=NOW + 1)
     tokens.remove_accesses([access()])
     tokens.change_access(access())

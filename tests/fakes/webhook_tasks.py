@@ -28,7 +28,8 @@ class FakePortalTokens:
         self._accesses[_key(access)] = access
 
     def change_access(self, access: PortalAccess) -> None:
-        if _key(access) in self._accesses:
+        stored = self._accesses.get(_key(access))
+        if stored is not None and stored.expires_at // 1000 >= access.expires_at // 1000:
             self._accesses[_key(access)] = access
 
     def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:

@@ -156,6 +156,37 @@ def test_a_key_has_the_flags_that_were_set_while_it_was_made(
     assert world.ask("GET", "/event-type", token=key)["data"] == []
 
 
+def test_a_key_has_the_flags_of_the_later_of_two_changes(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an integration that sees an event type that is not for everybody, and has a key
+    world.ask("POST", "/event-type", {"name": "a.b", "description": "x", "featureFlags": ["beta"]})
+    created = integration(world, app)
+    key = rotated(world, app, created)
+    # When it is given the flag, and it is taken from it before its key has it
+    path = f"/app/{app}/integration/{created}"
+    before_the_next(monkeypatch, world, "change_access", lambda: world.ask("PUT", path, {"name": "Order desk"}))
+    world.ask("PUT", path, {"name": "Order desk", "featureFlags": ["beta"]})
+    # Then its key does not have it either
+    assert "featureFlags" not in world.ask("GET", path)
+    assert world.ask("GET", "/event-type", token=key)["data"] == []
+
+
+@pytest.mark.parametrize("call", ["put_access", "accesses"])
+def test_one_key_is_left_of_two_that_are_made_at_once(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    created = integration(world, app)
+    former = rotated(world, app, created)
+    # When a key is made while another one is, in the same millisecond
+    keys: list[str] = []
+    before_the_next(monkeypatch, world, call, lambda: keys.append(rotated(world, app, created)))
+    keys.append(rotated(world, app, created))
+    # Then one of them opens its application, and nothing else does
+    assert sorted(status(world, "/event-type", each) for each in keys) == [200, 401]
+    assert status(world, "/event-type", former) == 401
+
+
 def test_a_key_to_a_source_ends_with_the_source(world: WebhooksWorld) -> None:
     wanted = {"name": "Repositories", "type": "generic-webhook"}
     source = str(world.ask("POST", "/source", wanted, root="/ingest/api/v1")["id"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock
@@ -10,7 +12,14 @@ from tests.fakes.webhook_tasks import FakePortalFrames, FakePortalTokens
 from pushhub.webhooks.applications.portal import Portal
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import IdPrefix, new_id
-from pushhub.webhooks.model.portal import EVERYTHING, Capability, PortalAsk, capability_for, portal_token
+from pushhub.webhooks.model.portal import (
+    EVERYTHING,
+    Capability,
+    PortalAccess,
+    PortalAsk,
+    capability_for,
+    portal_token,
+)
 from pushhub.webhooks.model.refusals import Unprocessable
 from pushhub.webhooks.wire.fields import Fields
 from pushhub.webhooks.wire.portal import parse_expire, parse_portal_ask
@@ -27,6 +36,19 @@ def app(**more: object) -> Application:
         created_at=NOW,
         updated_at=NOW,
     )
+
+
+class CrossedTokens(FakePortalTokens):
+    """Tokens one of which is about to be changed when something else happens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def change_access(self, access: PortalAccess) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
+        super().change_access(access)
 
 
 @pytest.fixture
@@ -82,6 +104,19 @@ def test_tokens_end_one_by_one_by_session_and_all_together(portal: Portal, clock
     clock.advance(seconds=60)
     assert portal.find(three) is None
     assert portal.find(others) is not None
+
+
+def test_a_token_ends_when_the_sooner_of_two_ends_that_cross_says(clock: FakeClock) -> None:
+    # Given a token that shall end in an hour, and before that is stored, in a minute
+    tokens = CrossedTokens()
+    portal = Portal(tokens=tokens, frames=FakePortalFrames(), clock=clock)
+    application = app()
+    token = portal.open(application, PortalAsk()).token
+    tokens.meanwhile = lambda: portal.expire(application, grace_s=60)
+    portal.expire(application, grace_s=3_600)
+    # Then it ends in a minute
+    clock.advance(seconds=60)
+    assert portal.find(token) is None
 
 
 @pytest.mark.parametrize(

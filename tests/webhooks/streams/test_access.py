@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.engine.world import PROJECT
 from tests.webhooks.streams.test_streams import event, make_stream
@@ -64,6 +66,31 @@ def test_a_pollers_token_reads_its_events_and_does_nothing_else(world: WebhooksW
     token = world.ask("POST", f"{path}/rotate", {})["token"]
     world.call("DELETE", f"/stream/orders/sink/{mine}")
     assert world.call("GET", reads, token=token).status == 401
+
+
+@pytest.mark.parametrize("call", ["put_access", "accesses", "remove_accesses"])
+def test_one_token_is_left_of_two_that_a_poller_is_given_at_once(
+    world: WebhooksWorld, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    # Given a poller that is given another token while it is given one, and neither outlives the next
+    stream, tokens = make_stream(world), world.ports.portal_tokens
+    sink = world.ask("POST", f"/stream/{stream}/sink", {"type": "poller", "config": {}})["id"]
+    path = f"/auth/stream/{stream}/sink/{sink}/poller/token"
+    real = getattr(tokens, call)
+    meanwhile: list[str] = []
+
+    def called(*given: Any) -> Any:
+        monkeypatch.setattr(tokens, call, real)
+        meanwhile.append(world.ask("POST", f"{path}/rotate", {"oldTokenExpiry": 0})["token"])
+        return real(*given)
+
+    monkeypatch.setattr(tokens, call, called)
+    first = world.call("POST", f"{path}/rotate", {"oldTokenExpiry": 0})
+    # Then the later one reads its events, and the other was given to nobody, unless it came first
+    assert first.status == (200 if call == "remove_accesses" else 409)
+    assert world.call("GET", f"/stream/{stream}/sink/{sink}/events", token=meanwhile[0]).status == 200
+    assert world.ask("GET", path)["token"] == meanwhile[0]
+    assert len([*tokens.accesses(PROJECT, stream)]) == 1
 
 
 def test_only_pollers_have_such_a_token(world: WebhooksWorld) -> None:

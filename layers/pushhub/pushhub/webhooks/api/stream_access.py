@@ -12,7 +12,7 @@ from pushhub.webhooks.api.call import ROOT, WebhooksCall
 from pushhub.webhooks.api.portal import opened_view
 from pushhub.webhooks.model.ids import IdPrefix
 from pushhub.webhooks.model.portal import NEVER, portal_token
-from pushhub.webhooks.model.refusals import Refused, unprocessable
+from pushhub.webhooks.model.refusals import Refused, conflict, unprocessable
 from pushhub.webhooks.wire.endpoint import Rotation
 from pushhub.webhooks.wire.portal import parse_expire, parse_poller_rotation, parse_portal_ask
 
@@ -91,7 +91,14 @@ def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     expiry_s, grace_s = parse_poller_rotation(call.fields)
     expires_at = NEVER if expiry_s is None else hub.clock.now() + expiry_s * 1000
     access, secret = _opened(hub, stream, sink, expires_at)
-    hub.portal.end_pollers(stream, sink.endpoint_id, but=access.digest, grace_s=grace_s)
+    stays = hub.portal.end_pollers(
+        stream,
+        sink.endpoint_id,
+        but=lambda: _secret(hub, _poller(hub, stream, sink.endpoint_id)),
+        grace_s=grace_s,
+    )
+    if stays != access.digest:
+        raise conflict("It was given another token by another request at the same time")
     return _view(stream, access, secret)
 
 

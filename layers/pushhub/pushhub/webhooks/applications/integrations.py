@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -91,20 +91,31 @@ class AppIntegrations(Component):
         if not self.store.change_integration(after):
             raise not_found()
         self.portal.change_flags(application, integration_id, frozenset(given.flags))
+        self._key_follows(application, integration_id, given.flags)
         return after
 
     def rotate_key(self, application: Application, integration_id: str) -> str:
         """Give an integration a new key, which is returned only this once. The one before opens nothing any more."""
         found = self.integration(application, integration_id)
         key = self.portal.open_key(application, integration_id, frozenset(found.fields.flags))
-        there = self.store.integration(application.project, application.app_id, integration_id)
-        if there is None:
+        if not self._key_follows(application, integration_id, found.fields.flags):
             # It was deleted meanwhile, perhaps after its keys were looked for.
             self.portal.close_key(application, integration_id)
             raise not_found()
-        if there.fields.flags != found.fields.flags:
-            self.portal.change_flags(application, integration_id, frozenset(there.fields.flags))
         return key
+
+    def _key_follows(self, application: Application, integration_id: str, flags: Sequence[str]) -> bool:
+        """Give a key the feature flags that its integration was given meanwhile; False if that is gone.
+
+        Args:
+            flags: Those that it has.
+        """
+        while True:
+            there = self.store.integration(application.project, application.app_id, integration_id)
+            if there is None or there.fields.flags == flags:
+                return there is not None
+            flags = there.fields.flags
+            self.portal.change_flags(application, integration_id, frozenset(flags))
 
     def delete(self, application: Application, integration_id: str) -> None:
         """Delete an integration, and take back its key."""

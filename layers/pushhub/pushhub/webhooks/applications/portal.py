@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,7 +31,7 @@ class PortalTokens(Protocol):
         """Keep a new token."""
 
     def change_access(self, access: PortalAccess) -> None:
-        """Replace what is stored of a token, unless the token has been deleted."""
+        """Replace what is stored of a token, unless it has been deleted, or ends sooner by now (in seconds)."""
 
     def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
         """A token by its digest, or None; one that expired may still be found."""
@@ -135,8 +135,8 @@ class Portal(Component):
         Args:
             holder: Its id.
         """
-        now = self.clock.now()
         token = portal_token(application.project, application.app_id, secrets.token_urlsafe(_SECRET_BYTES))
+        former = {each.digest for each in self._keys_of(application, holder)}
         self.tokens.put_access(
             PortalAccess(
                 project=application.project,
@@ -145,14 +145,14 @@ class Portal(Component):
                 capabilities=capabilities,
                 flags=flags,
                 holder=holder,
-                created_at=now,
+                created_at=self.clock.now(),
                 expires_at=NEVER,
             )
         )
         # Only then: whoever is interrupted has the key before, and of two that come together the later one stays.
-        found = self._keys_of(application, holder)
-        old = [each for each in found if each.digest != digest_of_token(token) and each.created_at <= now]
-        self.tokens.remove_accesses(old)
+        found = sorted(self._keys_of(application, holder), key=lambda each: (each.created_at, each.digest))
+        latest = [each for each in found if each.digest not in former][-1:]
+        self.tokens.remove_accesses([each for each in found if each not in latest])
         return token
 
     def poller_access(self, stream: Application, secret: str) -> PortalAccess | None:
@@ -174,20 +174,26 @@ class Portal(Component):
         self.tokens.put_access(opened)
         return opened
 
-    def end_pollers(self, stream: Application, sink_id: str, *, but: str, grace_s: int) -> None:
+    def end_pollers(self, stream: Application, sink_id: str, *, but: Callable[[], str], grace_s: int) -> str:
         """End the tokens of a poller but one.
 
         Args:
-            but: The digest of the one that stays.
+            but: Finds the secret of the one that stays; called when the others are known, so none of them is newer.
             grace_s: Seconds that the others remain valid.
+
+        Returns:
+            The digest of the one that stays.
         """
         ends_at = self.clock.now() + grace_s * 1000
-        others = [each for each in self._keys_of(stream, sink_id) if each.digest != but]
+        found = self._keys_of(stream, sink_id)
+        stays = _digest_of(stream, but())
+        others = [each for each in found if each.digest != stays]
         if grace_s == 0:
             self.tokens.remove_accesses(others)
-            return
+            return stays
         for each in others:
             self.tokens.change_access(replace(each, expires_at=min(each.expires_at, ends_at)))
+        return stays
 
     def flags_of(self, application: Application, holder: str) -> frozenset[str]:
         """The feature flags of a key; none if there is no key."""

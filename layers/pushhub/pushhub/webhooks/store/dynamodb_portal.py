@@ -26,9 +26,15 @@ class DynamoDBPortalTokens(TableStore):
         self._table.put(_encoded(access))
 
     def change_access(self, access: PortalAccess) -> None:
-        # A token revoked meanwhile stays deleted.
+        # A token revoked meanwhile stays deleted, and one that was to end sooner does.
+        item = _encoded(access)
         with suppress(ConditionRefused):
-            self._table.put(_encoded(access), ConditionExpression="attribute_exists(pk)")
+            self._table.put(
+                item,
+                ConditionExpression="#ttl >= :ttl",
+                ExpressionAttributeNames={"#ttl": "ttl"},
+                ExpressionAttributeValues={":ttl": item["ttl"]},
+            )
 
     def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
         item = self._table.get(key(app_pk(project_id, app_id), _PREFIX + digest))
