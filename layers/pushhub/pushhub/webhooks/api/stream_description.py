@@ -287,7 +287,7 @@ ACCESS_ROUTES: Mapping[str, Described] = {
             }
         ),
         sent={"oldTokenExpiry": 60},
-        refusals={400: "Too many old secrets are still valid"},
+        refusals={400: "Too many old secrets are still valid", 409: "Another request gives it one at the same time"},
     ),
 }
 STREAM_ROUTES: Mapping[str, Described] = {
