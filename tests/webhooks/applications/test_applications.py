@@ -219,6 +219,25 @@ def test_a_repeated_request_is_answered_as_the_first_time(world: WebhooksWorld) 
     assert world.call("POST", "/app", {"name": "b"}, headers=key).body["name"] == "b"
 
 
+def test_a_request_that_takes_long_is_not_made_twice(world: WebhooksWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a request that takes longer than its client waits, which then repeats it
+    key, settings = {"Idempotency-Key": "k"}, world.ports.applications
+    put, again = settings.put_application, []
+
+    def slow(*given: Any) -> Any:
+        monkeypatch.setattr(settings, "put_application", put)
+        world.clock.advance(seconds=15)
+        again.append(world.call("POST", "/app", {"name": "a"}, headers=key).status)
+        return put(*given)
+
+    monkeypatch.setattr(settings, "put_application", slow)
+    first = world.call("POST", "/app", {"name": "a"}, headers=key)
+    # Then the second one has to come again, and both have made one application
+    assert (first.status, again) == (201, [503])
+    assert world.call("POST", "/app", {"name": "a"}, headers=key) == first
+    assert len(world.ask("GET", "/app")["data"]) == 1
+
+
 def test_a_refused_request_does_not_use_up_its_key(world: WebhooksWorld) -> None:
     key = {"Idempotency-Key": "k"}
     assert world.call("POST", "/app", {"name": ""}, headers=key).status == 422

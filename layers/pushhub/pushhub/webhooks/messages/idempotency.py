@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import Contended
 from pushhub.engine.component import Component
 from pushhub.webhooks.messages.ports import IdempotencyKeys, KeyBusy, KeyReused
 from pushhub.webhooks.model.refusals import Unprocessable, unprocessable
@@ -19,12 +19,14 @@ from pushhub.webhooks.ports import KeptAnswer, RequestKey
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Vault
 
-LOCKED_MS = 5_000
-"""How long the first of several requests with a key holds it exclusively, milliseconds."""
+LOCKED_MS = 30_000
+"""How long the first of several requests with a key holds it exclusively, milliseconds: longer than a request may take,
+as another one would do the same once more. Who dies with a key holds its repetitions up for that long.
+"""
 
 POLL_S = 0.2
 ROUNDS = 35
-"""How often the others check whether it is done: together a little longer than it may take."""
+"""How often the others check whether it is done: together a little longer than it usually takes."""
 
 LARGEST_KEPT = 300_000
 """Maximum size of a stored answer, in characters; a table item is limited to 400 KB."""
@@ -61,7 +63,7 @@ class Repeats(Component):
 
         Raises:
             Unprocessable: The key was used for another request.
-            Unavailable: The first request with the key has not finished in time.
+            Contended: The first request with the key has not finished in time.
         """
         for _ in range(ROUNDS):
             try:
@@ -72,7 +74,7 @@ class Repeats(Component):
                 self.clock.sleep(POLL_S)
                 continue
             return self._opened(project_id, kept, secret) if kept else self._first(project_id, key, work, secret)
-        raise Unavailable("waiting for a request with the same idempotency key")
+        raise Contended("waiting for a request with the same idempotency key")
 
     def _opened(self, project_id: str, kept: KeptAnswer, secret: bool) -> KeptAnswer:
         if not secret:
