@@ -169,16 +169,30 @@ class Importing(Carrier):
         def put(part: str) -> int:
             lines = archived.items(self.folder, part, name, project_id)
             items = [self._item(name, line, project_id) for line in lines if wanted(line.item)]
-            tokens = [each for each in items if _is_token(name, each)]
-            for each in tokens:
-                self._put_token(name, each)
-            rest = [each for each in items if each not in tokens]
+            alone = [each for each in items if _is_token(name, each) or _is_project(each)]
+            for each in alone:
+                if _is_project(each):
+                    self._put_project(name, each)
+                else:
+                    self._put_token(name, each)
+            rest = [each for each in items if each not in alone]
             for _ in side_by_side.each(self.tables[name].put_many, side_by_side.in_parts(rest, WRITES_PER_CALL)):
                 pass
             return len(items)
 
         parts = self.folder.parts(name)
         return sum(self._once(project_id, f"{part} {kind}", partial(put, part)) for part in parts)
+
+    def _put_project(self, name: str, item: Item) -> None:
+        """Write the project, unless its owner has begun to use or to delete it since it was looked for."""
+        try:
+            self.tables[name].put(
+                item,
+                ConditionExpression="attribute_not_exists(pk) OR attribute_exists(suspended_at) "
+                "AND attribute_not_exists(erased_since)",
+            )
+        except ConditionRefused as error:
+            raise click.ClickException("the project is there already, and was resumed or is being deleted") from error
 
     def _put_token(self, name: str, item: Item) -> None:
         """Write whose a token is, unless it is somebody else's: the only item whose key does not name its owner."""

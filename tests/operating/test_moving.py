@@ -18,6 +18,7 @@ from cli.archive import exporting
 from cli.archive.carried import MANIFEST, Folder
 from cli.archive.erasing import SETTLED_MS
 from cli.archive.holdings import BODIES, TABLES, moving
+from cli.archive.importing import Importing
 from tests.cli.deployment import answering
 from tests.cloud import aws_services as aws
 from tests.operating import test_erasing
@@ -289,6 +290,8 @@ def test_deliveries_come_before_their_messages_and_waits_after_both(
         if operation == "BatchWriteItem":
             for table, writes in parameters["RequestItems"].items():
                 put.extend(f"{table} {each['PutRequest']['Item']['sk']['S']}" for each in writes)
+        if operation == "PutItem":
+            put.append(f"{parameters['TableName']} {parameters['Item']['sk']['S']}")
         return real()
 
     answering(monkeypatch, answered)
@@ -483,6 +486,39 @@ def test_a_project_that_is_there_is_not_written_over(mover: Mover, hub: Hub) -> 
     hub._capsys.readouterr()
     _, said = mover.imports(code=1)
     assert "already" in said
+
+
+@pytest.mark.parametrize("change", ["SET erased_since = :now", "REMOVE suspended_at"])
+def test_a_project_that_is_deleted_or_resumed_while_its_import_goes_on_stays_so(
+    mover: Mover, hub: Hub, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    # Given an import that was killed before it kept what it has written
+    mover.exports("--with-keys")
+    mover.leaves()
+    mover.imports()
+    [kept] = mover.folder.glob("imported-*")
+    kept.write_text(json.dumps({"project": hub.project}))
+    key = {"pk": {"S": f"P#{hub.project}"}, "sk": {"S": "PROJECT"}}
+    put = Importing._put
+
+    def crossed(importing: Importing, *given: Any) -> int:
+        monkeypatch.setattr(Importing, "_put", put)
+        values = {":now": {"N": "1"}} if ":now" in change else {}
+        hub.dynamodb.update_item(
+            TableName=NAMES["ConfigTable"],
+            Key=key,
+            UpdateExpression=change,
+            **({"ExpressionAttributeValues": values} if values else {}),
+        )
+        return put(importing, *given)
+
+    # When its owner deletes or resumes it, after the next run has looked for it
+    monkeypatch.setattr(Importing, "_put", crossed)
+    _, said = mover.imports(code=1)
+    # Then it stays as it is
+    assert "already" in said
+    found = {each["sk"]["S"]: each for each in hub.all("ConfigTable") if each["pk"] == key["pk"]}["PROJECT"]
+    assert ("erased_since" in found, "suspended_at" in found) == (":now" in change, ":now" in change)
 
 
 def test_what_was_written_into_a_stack_counts_for_no_other_of_that_name(mover: Mover, hub: Hub) -> None:
