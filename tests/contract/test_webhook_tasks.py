@@ -204,12 +204,15 @@ def test_an_autoconfiguration_is_kept_whole_and_deleted(autoconfig_store: Autoco
     bound = replace(first, endpoint_id="ep_x")
     for each in (first, replace(first, project=OTHER_PROJECT)):
         store.put_autoconfig(each)
-    store.change_autoconfig(bound)
+    assert store.change_autoconfig(first, bound)
+    assert store.autoconfig(PROJECT, APP, named) == bound
+    # Not one that somebody else has changed, or deleted
+    assert not store.change_autoconfig(first, replace(bound, begun_id="ep_"))
     assert store.autoconfig(PROJECT, APP, named) == bound
     store.delete_autoconfig(first)
     store.delete_autoconfig(first)
     # What is deleted does not come back
-    store.change_autoconfig(bound)
+    assert not store.change_autoconfig(bound, bound)
     assert store.autoconfig(PROJECT, APP, named) is None
     assert store.autoconfig(OTHER_PROJECT, APP, named) is not None
 

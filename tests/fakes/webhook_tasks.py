@@ -109,9 +109,11 @@ class FakeAutoconfigs:
     def put_autoconfig(self, autoconfig: Autoconfig) -> None:
         self._kept[autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id] = autoconfig
 
-    def change_autoconfig(self, autoconfig: Autoconfig) -> None:
-        if self.autoconfig(autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id) is not None:
-            self.put_autoconfig(autoconfig)
+    def change_autoconfig(self, before: Autoconfig, after: Autoconfig) -> bool:
+        if self.autoconfig(before.project, before.app_id, before.autoconfig_id) != before:
+            return False
+        self.put_autoconfig(after)
+        return True
 
     def delete_autoconfig(self, autoconfig: Autoconfig) -> None:
         self._kept.pop((autoconfig.project, autoconfig.app_id, autoconfig.autoconfig_id), None)

@@ -10,6 +10,8 @@ import pytest
 from tests.engine.world import PROJECT
 from tests.webhooks.world import WebhooksWorld
 
+from pushhub.base.errors import Unavailable
+
 URL, OTHER_URL = "https://consumer.example/in", "https://consumer.example/other"
 
 
@@ -50,19 +52,52 @@ def test_a_consumer_sets_up_one_endpoint_and_changes_it(world: WebhooksWorld, ap
     assert (shown["status"], shown["endpId"]) == ("active", endpoint["id"])
 
 
-def test_an_interrupted_consumer_has_one_endpoint(world: WebhooksWorld, app: str) -> None:
+@pytest.mark.parametrize("own", [{}, {"uid": "mine"}])
+def test_an_interrupted_consumer_has_one_endpoint(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch, own: dict[str, str]
+) -> None:
     # Given that the endpoint was stored, and that it is bound was not
     autoconfig, token = created(world, app)
-    store = world.ports.autoconfig_store
-    before = store.autoconfig(PROJECT, app, autoconfig)
-    first = subscribed(world, token).body
-    assert before is not None
-    store.put_autoconfig(before)
+    endpoints, store = world.ports.applications, world.ports.autoconfig_store
+    put_endpoint = endpoints.put_endpoint
+
+    def stored(*given: Any) -> Any:
+        put_endpoint(*given)
+        raise Unavailable("dynamodb:TransactWriteItems")
+
+    monkeypatch.setattr(endpoints, "put_endpoint", stored)
+    assert subscribed(world, token, **own).status == 500
+    monkeypatch.setattr(endpoints, "put_endpoint", put_endpoint)
+    [first] = world.ask("GET", f"/app/{app}/endpoint")["data"]
+    unbound = store.autoconfig(PROJECT, app, autoconfig)
+    assert unbound is not None
+    assert not unbound.endpoint_id
     # When it comes again, with a new token, then it finds that one, which signs with the new secret
     newer = opened(world.ask("POST", f"/app/{app}/autoconfig/{autoconfig}/rotate")["token"])
-    assert subscribed(world, newer).body["id"] == first["id"]
+    assert subscribed(world, newer, **own).body["id"] == first["id"]
     assert len(world.ask("GET", f"/app/{app}/endpoint")["data"]) == 1
     assert world.ask("GET", f"/app/{app}/endpoint/{first['id']}/secret")["key"] == newer["esec"]
+
+
+def test_two_that_set_it_up_at_once_make_one_endpoint(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a consumer that comes twice, and whose first request has found no endpoint
+    autoconfig, token = created(world, app)
+    store = world.ports.autoconfig_store
+    change, second = store.change_autoconfig, []
+
+    def late(*given: Any) -> bool:
+        monkeypatch.setattr(store, "change_autoconfig", change)
+        second.append(subscribed(world, token, uid="mine").body["id"])
+        return change(*given)
+
+    # When the second sets one up before the first goes on
+    monkeypatch.setattr(store, "change_autoconfig", late)
+    assert subscribed(world, token, uid="mine").status == 409
+    # Then that one is bound
+    assert world.ask("GET", f"/app/{app}/autoconfig/{autoconfig}")["endpId"] == second[0]
+    assert subscribed(world, token, uid="mine", url=OTHER_URL).body["id"] == second[0]
 
 
 @pytest.mark.parametrize("deleted_first", [True, False])

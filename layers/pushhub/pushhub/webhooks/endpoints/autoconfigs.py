@@ -37,8 +37,8 @@ class AutoconfigStore(Protocol):
     def put_autoconfig(self, autoconfig: Autoconfig) -> None:
         """Keep a new autoconfiguration."""
 
-    def change_autoconfig(self, autoconfig: Autoconfig) -> None:
-        """Keep an autoconfiguration in place of what was kept of it; does nothing if it has been deleted."""
+    def change_autoconfig(self, before: Autoconfig, after: Autoconfig) -> bool:
+        """Keep an autoconfiguration in another state; False, and nothing changes, if it has been deleted or changed."""
 
     def delete_autoconfig(self, autoconfig: Autoconfig) -> None:
         """Delete an autoconfiguration; does nothing if it does not exist."""
@@ -122,8 +122,15 @@ class Autoconfigs(Component):
         secret = parse_key(signing_secret(key))
         there = self._set_up(application, found, polls=False)
         if there is None:
+            found = self._begun(found)
             fields = replace(new.fields, uid=new.fields.uid or autoconfig_id)
-            endpoint = self.endpoints.create(application, replace(new, fields=fields, key=secret), signatures, rights)
+            endpoint = self.endpoints.create(
+                application,
+                replace(new, fields=fields, key=secret),
+                signatures,
+                rights,
+                endpoint_id=found.begun_id,
+            )
         else:
             endpoint = self.endpoints.update(application, there, change, rights)
             if self.endpoints.keys(endpoint).current != secret:
@@ -149,9 +156,14 @@ class Autoconfigs(Component):
         found = self.autoconfig(application, autoconfig_id)
         there = self._set_up(application, found, polls=True)
         if there is None:
+            found = self._begun(found)
             fields = EndpointFields(url=POLLER, **{**settings, "uid": settings.get("uid") or autoconfig_id})
             endpoint = self.endpoints.create(
-                application, NewEndpoint(fields=fields, key=None, headers={}), tuple, rights
+                application,
+                NewEndpoint(fields=fields, key=None, headers={}),
+                tuple,
+                rights,
+                endpoint_id=found.begun_id,
             )
         else:
             endpoint = self.endpoints.update(application, there, EndpointChange(settings=settings), rights)
@@ -160,16 +172,25 @@ class Autoconfigs(Component):
 
     def _set_up(self, application: Application, found: Autoconfig, *, polls: bool) -> Endpoint | None:
         """The endpoint that was set up before; a 409 if it is one of the other kind."""
-        bound = self.endpoints.find(application, found.endpoint_id) if found.endpoint_id else None
-        # A new one has the id as its uid: if setting it up is interrupted, it is found again.
-        there = bound or self.endpoints.find(application, found.autoconfig_id)
+        # If setting it up is interrupted, it is found again: by the id that was noted before, or, if it has no other
+        # uid, by the autoconfiguration's.
+        names = filter(None, (found.endpoint_id, found.begun_id, found.autoconfig_id))
+        there = next(filter(None, (self.endpoints.find(application, each) for each in names)), None)
         if there is not None and there.polls != polls:
             raise conflict("This autoconfiguration has set up an endpoint of another kind")
         return there
 
+    def _begun(self, found: Autoconfig) -> Autoconfig:
+        """The autoconfiguration with the id of an endpoint that is about to be made, noted before it is."""
+        begun = replace(found, begun_id=new_id(IdPrefix.ENDPOINT, self.clock.now()))
+        if not self.store.change_autoconfig(found, begun):
+            raise conflict("It was set up by another request at the same time")
+        return begun
+
     def _bind(self, found: Autoconfig, endpoint: Endpoint) -> None:
         if found.endpoint_id != endpoint.endpoint_id:
-            self.store.change_autoconfig(replace(found, endpoint_id=endpoint.endpoint_id, polls=endpoint.polls))
+            bound = replace(found, endpoint_id=endpoint.endpoint_id, polls=endpoint.polls, begun_id="")
+            self.store.change_autoconfig(found, bound)
 
     def _token(self, application: Application, autoconfig: Autoconfig, flags: frozenset[str]) -> str:
         key = self.portal.open_key(application, autoconfig.autoconfig_id, flags, capabilities=NOTHING)

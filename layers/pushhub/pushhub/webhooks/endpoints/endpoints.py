@@ -74,11 +74,14 @@ class WebhooksEndpoints(Component):
         wanted: NewEndpoint,
         signatures: Callable[[], Sequence[WantedSignature]],
         rights: Rights,
+        *,
+        endpoint_id: str = "",
     ) -> Endpoint:
         """Make an endpoint.
 
         Args:
             signatures: Reads the schemes that are to sign its requests, when everything else is right.
+            endpoint_id: Its id, which nobody has; a new one if empty.
 
         Raises:
             NotFound: There is no such application any more.
@@ -89,7 +92,7 @@ class WebhooksEndpoints(Component):
         named = Endpoint(
             project=application.project,
             app_id=application.app_id,
-            endpoint_id=new_id(IdPrefix.ENDPOINT, now),
+            endpoint_id=endpoint_id or new_id(IdPrefix.ENDPOINT, now),
             fields=given,
             reach=rights.reach,
             flags=rights.flags,

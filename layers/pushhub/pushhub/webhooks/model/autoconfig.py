@@ -26,6 +26,7 @@ class Autoconfig:
     Attributes:
         endpoint_id: Of the endpoint that was set up; empty for none.
         polls: Whether that is a polling endpoint.
+        begun_id: Of the endpoint that is being set up: whoever is interrupted finds it again.
         created_at: Epoch milliseconds.
     """
 
@@ -34,6 +35,7 @@ class Autoconfig:
     autoconfig_id: str = field(metadata=field_metadata(stored=APART))
     endpoint_id: str = ""
     polls: bool = field(default=False, metadata=field_metadata(stored=SPARSE))
+    begun_id: str = field(default="", metadata=field_metadata(stored=SPARSE))
     created_at: int
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from pushhub.base import json_text
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document
@@ -26,9 +24,21 @@ class DynamoDBAutoconfigs(TableStore):
     def put_autoconfig(self, autoconfig: Autoconfig) -> None:
         self._table.put(_encoded(autoconfig))
 
-    def change_autoconfig(self, autoconfig: Autoconfig) -> None:
-        with suppress(ConditionRefused):
-            self._table.put(_encoded(autoconfig), ConditionExpression="attribute_exists(pk)")
+    def change_autoconfig(self, before: Autoconfig, after: Autoconfig) -> bool:
+        item, stored = _encoded(after), self._table.get(_key(before))
+        if stored is None or _decoded(stored) != before:
+            return False
+        try:
+            self._table.put(
+                item,
+                ConditionExpression="#doc = :before",
+                ExpressionAttributeNames={"#doc": "doc"},
+                ExpressionAttributeValues={":before": stored["doc"]},
+            )
+        except ConditionRefused as refused:
+            # The client repeats a call that timed out.
+            return bool(refused.stored) and refused.stored["doc"] == item["doc"]
+        return True
 
     def delete_autoconfig(self, autoconfig: Autoconfig) -> None:
         self._table.delete(_key(autoconfig))
