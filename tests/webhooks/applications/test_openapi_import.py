@@ -82,6 +82,29 @@ def test_a_schema_that_was_imported_can_be_enforced(world: WebhooksWorld) -> Non
     assert stored(world, "user.created")["schemaEnforcement"] == "reject"
 
 
+def test_a_schema_is_enforced_that_its_owner_has_enforced_during_an_import(
+    world: WebhooksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an import that has read what is stored, and is about to write
+    imported(world)
+    types = world.ports.applications
+    put = types.put_event_type
+
+    def late(*given: Any) -> Any:
+        monkeypatch.setattr(types, "put_event_type", put)
+        world.ask("PATCH", "/event-type/user.created", {"schemaEnforcement": "reject"})
+        return put(*given)
+
+    # When its owner has the schema enforced meanwhile
+    monkeypatch.setattr(types, "put_event_type", late)
+    spec = json.loads(json.dumps(SPEC))
+    spec["webhooks"]["user.created"]["post"]["description"] = "changed"
+    imported(world, spec)
+    # Then both have what they asked for
+    found = stored(world, "user.created")
+    assert (found["description"], found["schemaEnforcement"]) == ("changed", "reject")
+
+
 def test_the_same_document_again_changes_nothing(world: WebhooksWorld) -> None:
     imported(world)
     before = stored(world, "user.created")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.times import iso_time
@@ -128,10 +129,11 @@ class Environments(Component):
         return [*(each["name"] for each in wanted), *gone], None
 
     def _checked(self, described: Mapping[str, Any], stored: EventType | None) -> tuple[str, WantedEventType]:
-        """A valid event type with its name; whether its schema is enforced stays as it is."""
+        """A valid event type with its name; whether its schema is enforced stays as it is, or is set meanwhile."""
         name, wanted = described["name"], event_type_as_described(described, stored.enforcement if stored else None)
         self.event_types.check(name, wanted)
-        return name, wanted
+        settings = {field: each for field, each in wanted.settings.items() if field != "enforcement"}
+        return name, replace(wanted, settings=settings)
 
     def _all(self, project_id: str) -> Iterator[EventType]:
         after: str | None = None
