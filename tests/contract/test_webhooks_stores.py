@@ -369,6 +369,11 @@ def test_event_types_are_kept_by_name(settings: Any) -> None:
     settings.delete_event_type(PROJECT, "c")
     settings.delete_event_type(PROJECT, "c")
     assert settings.event_type(PROJECT, "c") is None
+    # One that is made anew is another one, which nobody has read yet
+    anew = settings.put_event_type(replace(plain, version=0, created_at=plain.created_at + 1))
+    with pytest.raises(Conflict):
+        settings.put_event_type(replace(plain, description="other"))
+    assert settings.event_type(PROJECT, "c") == anew
 
 
 KEY = RequestKey("d", "c")

@@ -128,7 +128,7 @@ class FakeWebhooksSettings:
             stored = self._types.get(key)
             if (stored.version if stored else 0) != event_type.version:
                 raise Conflict("it changed")
-            self._types[key] = replace(event_type, version=event_type.version + 1)
+            self._types[key] = replace(event_type, version=(event_type.version or event_type.created_at) + 1)
             return self._types[key]
 
     def delete_event_type(self, project_id: str, name: str) -> None:

@@ -203,7 +203,8 @@ class DynamoDBWebhooksSettings:
         return [decode_event_type(each) for each in self._table.get_many(keys)]
 
     def put_event_type(self, event_type: EventType) -> EventType:
-        raised = replace(event_type, version=event_type.version + 1)
+        # One that is made anew under its name has other versions than the one before.
+        raised = replace(event_type, version=(event_type.version or event_type.created_at) + 1)
         item = key(project_pk(event_type.project), _TYPE + event_type.name) | encode_event_type(raised)
         try:
             self._table.put(item, **_as_before(event_type.version))
