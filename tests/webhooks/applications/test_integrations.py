@@ -172,6 +172,18 @@ def test_a_key_has_the_flags_of_the_later_of_two_changes(
     assert world.ask("GET", "/event-type", token=key)["data"] == []
 
 
+def test_a_key_that_is_made_while_its_application_is_deleted_opens_nothing(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created = integration(world, app)
+    # Given an application that is deleted just before a key to it is stored
+    before_the_next(monkeypatch, world, "put_access", lambda: world.call("DELETE", f"/app/{app}"))
+    key = rotated(world, app, created)
+    # Then it opens nothing, also where no application is named
+    assert status(world, f"/app/{app}", key) == 404
+    assert status(world, "/event-type", key) == 401
+
+
 @pytest.mark.parametrize("call", ["put_access", "accesses"])
 def test_one_key_is_left_of_two_that_are_made_at_once(
     world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch, call: str

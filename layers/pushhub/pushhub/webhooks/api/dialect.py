@@ -126,6 +126,10 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             raise Refused(403, "insufficient access", "This token is not for a portal in this frame")
         if caller.app_id is not None:
             self._admit_application(caller, caller.app_id, route, request.method, names)
+            named = not names.keys().isdisjoint(("app", "stream"))
+            # Where it is not named, nothing else finds out that it was deleted while the token was made.
+            if not named and self._applications.application(caller.project, caller.app_id) is None:
+                raise Unauthorized("Invalid token")
         _refuse_stream(names)
         return WebhooksCall(request=request, names=names, caller=caller)
 
