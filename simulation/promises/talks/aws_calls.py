@@ -65,7 +65,7 @@ def webhooks(talk: Talk) -> None:
 def _size(kind: str, each: Got) -> int:
     """The bytes of a message as its service counts them."""
     if kind == "events":
-        texts = (each.named["Source"], each.named["DetailType"], each.body)
+        texts = (each.named["Source"], each.named["DetailType"], each.body, *each.named["Resources"])
         return sum(len(one.encode()) for one in texts) + TIME_BYTES
     attributes = sum(len(f"{name}String{value}".encode()) for name, value in each.attributes.items())
     return len(each.body.encode()) + attributes

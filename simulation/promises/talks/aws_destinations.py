@@ -11,7 +11,7 @@ import hmac
 import json
 import re
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from simulation.promises.talks.aws_services import ACCOUNT, KEY_ID, REGION, got, takes, url_of
 from simulation.promises.talks.talk import Came, Talk
@@ -38,8 +38,8 @@ def signed_with(came: Came, host: str, service: str, secret: str) -> bool:
     if found is None or (found["region"], found["service"]) != (REGION, service):
         return False
     headers, names = {**came.headers, "host": host}, found["names"].split(";")
-    # A bucket has its path signed as it is, others once more escaped.
-    path = came.path if service == "s3" else quote(came.path, safe="/~")
+    # S3 escapes the path that it has read anew, others what came.
+    path = quote(unquote(came.path) if service == "s3" else came.path, safe="/~")
     lines = [came.method, path, "&".join(sorted(came.query.split("&"))) if came.query else ""]
     lines += [*(f"{name}:{' '.join(headers.get(name, '').split())}" for name in names), "", found["names"]]
     whole = "\n".join([*lines, hashlib.sha256(came.body).hexdigest()])

@@ -74,7 +74,7 @@ def _of_function(came: Came) -> Iterator[Got]:
 
 
 def _of_bucket(came: Came) -> Iterator[Got]:
-    yield Got(came.body.decode(), named={"key": came.path, "method": came.method})
+    yield Got(came.body.decode(), named={"key": unquote(came.path), "method": came.method})
 
 
 def _of_stream(came: Came) -> Iterator[Got]:
@@ -102,9 +102,14 @@ def got(kind: str, came: Sequence[Came]) -> list[Got]:
 
 
 def takes(kind: str) -> Callable[[Came], tuple[int, bytes]]:
-    """A service of a kind that takes everything."""
+    """A service of a kind that takes everything which it can take."""
 
     def answers(came: Came) -> tuple[int, bytes]:
+        if kind == "s3" and came.path != quote(unquote(came.path)):
+            # It escapes a path anew, and verifies the signature of that.
+            return 403, b"<Error><Code>SignatureDoesNotMatch</Code></Error>"
+        if kind == "sqs" and not all(each.body for each in READ[kind](came)):
+            return 400, b'{"__type": "com.amazonaws.sqs#MissingParameter"}'
         count = len([*READ[kind](came)])
         said: Any = {"MessageId": "m"}
         if kind == "events":

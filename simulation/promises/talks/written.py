@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
+from urllib.parse import unquote
 
 from simulation.promises.talks.aws_services import ACCOUNT, KEY_ID, REGION, got, takes
 from simulation.promises.talks.talk import Came, Talk
@@ -89,20 +90,20 @@ def _objects(talk: Talk) -> None:
     bucket = {"bucket": "orders", "region": REGION}
     sinks = {
         "plain": _sink(talk, "plain", "amazonS3", bucket, batchSize=2),
-        "prefixed": _sink(talk, "prefixed", "amazonS3", {**bucket, "prefix": "in/of/"}),
+        "prefixed": _sink(talk, "prefixed", "amazonS3", {**bucket, "prefix": "in/dt=1/"}),
     }
     _post(talk, *PAYLOADS)
     talk.sleep(4 + 2 * SETTLED_S)
     ids = _ids(talk)
     names: list[str] = []
     for uid, heard in came.items():
-        prefix, own = "in/of/" if uid == "prefixed" else "", talk.ask("GET", sinks[uid])["id"].partition("_")[2]
+        prefix, own = "in/dt=1/" if uid == "prefixed" else "", talk.ask("GET", sinks[uid])["id"].partition("_")[2]
         lines: list[dict[str, Any]] = []
         for each in heard:
             batch = [json.loads(line) for line in each.body.decode().splitlines()]
             hour = batch[0]["timestamp"][:13].replace("-", "/").replace("T", "/")
             name = f"/orders/{prefix}ep_{own}/{hour}/{batch[0]['id']}-{batch[-1]['id']}.jsonl"
-            talk.came(f"its name, {uid}", ("PUT", name), (each.method, each.path))
+            talk.came(f"its name, {uid}", ("PUT", name), (each.method, unquote(each.path)))
             talk.came(f"no more than that, {uid}", True, len(batch) <= (2 if uid == "plain" else AT_A_TIME))
             lines += batch
             names.append(each.path)

@@ -54,6 +54,12 @@ def test_what_a_bus_would_never_take_is_not_sent() -> None:
             entry(body)
     with pytest.raises(Unfit, match="detailType"):
         BUSES.call(place("events", "bus"), message(about="t" * 129))
+    # The id is among the resources, which count
+    spare = MOST_BYTES - len("pushhubinvoice.paid") - 14 - len('{"a":""}')
+    largest = b'{"a":"' + b"x" * (spare - 201) + b'"}'
+    BUSES.call(place("events", "bus"), message(largest, message_id="i" * 200))
+    with pytest.raises(Unfit):
+        BUSES.call(place("events", "bus"), message(largest, message_id="i" * 201))
 
 
 @pytest.mark.parametrize("options", [{"source": "aws.x"}, {"source": ""}, {"detailType": "t" * 129}, {"body": "x"}])

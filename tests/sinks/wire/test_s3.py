@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote, unquote
+
 import pytest
 from tests.sinks.examples import ACCOUNT, answered, message, place
 
@@ -28,6 +30,15 @@ def test_a_message_that_goes_alone_is_an_object_with_its_bytes() -> None:
     assert call.path.startswith("/orders/s1/2027/01/15/08/")
     assert ".." not in call.path
     assert call.body == b"\xff"
+
+
+@pytest.mark.parametrize("batch", [BATCH, ()])
+def test_a_path_is_written_as_s3_signs_it(batch: tuple[BatchedMessage, ...]) -> None:
+    # When an object has a name as tables of data lakes have them
+    call = Buckets().call(place("s3", "orders", prefix="all/dt=1/"), message(receiver="ep_1", batch=batch))
+    # Then its path is the canonical one: S3 escapes what it has read anew, and compares the signature of that
+    assert unquote(call.path).startswith("/orders/all/dt=1/ep_1/")
+    assert call.path == quote(unquote(call.path), safe="/-_.~")
 
 
 @pytest.mark.parametrize("url", ["s3://eu-west-1/000000000000/UPPER", "s3://eu-west-1/000000000000/a/b"])

@@ -7,7 +7,7 @@ one in an answer with status 200.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base import json_text
 from pushhub.base.errors import Invalid
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pushhub.sinks.model.kind import ServiceFault, SinkMessage
 
 MOST_BYTES = 1_000_000
-"""The most that an event takes: source, type, detail and time. AWS says "less than 1 MB"."""
+"""The most that an event takes: source, type, detail, resources and time. AWS says "less than 1 MB"."""
 
 MOST_TYPE = 128
 """The longest detail type, in characters."""
@@ -48,7 +48,7 @@ class EventBuses:
     host = "events"
     options = ("source", "detailType", BODY)
     most = 10
-    most_bytes = MOST_BYTES
+    most_bytes = MOST_BYTES - 1
 
     def check(self, url: SinkUrl) -> None:
         """See the kind."""
@@ -119,8 +119,9 @@ def _entry(url: SinkUrl, message: SinkMessage) -> dict[str, object]:
     return entry
 
 
-def _size(entry: Mapping[str, object]) -> int:
-    return sum(len(str(entry[each]).encode()) for each in ("Source", "DetailType", "Detail")) + _TIME_BYTES
+def _size(entry: Mapping[str, Any]) -> int:
+    texts = [*(entry[each] for each in ("Source", "DetailType", "Detail")), *entry["Resources"]]
+    return sum(len(str(each).encode(errors="surrogatepass")) for each in texts) + _TIME_BYTES
 
 
 def _request(entries: Sequence[Mapping[str, object]]) -> SinkCall:

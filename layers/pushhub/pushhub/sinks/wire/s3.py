@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from pushhub.base.errors import Invalid
 from pushhub.base.sink_url import ANY_ACCOUNT
@@ -70,7 +71,8 @@ class Buckets:
             own = "" if message.message_id == message.own_id else f"-{message.own_id}"
             name = f"{_folder(message.receiver, message.at)}/{segment(message.message_id)}{own}"
             body, kind = message.body, "application/octet-stream"
-        path = f"/{url.name}/{url.options.get(PREFIX, '')}{name}"
+        # S3 verifies the signature of a path in which all but letters, digits and _ . ~ / - is escaped, whatever came.
+        path = quote(f"/{url.name}/{url.options.get(PREFIX, '')}{name}")
         return SinkCall(method="PUT", path=path, headers={"Content-Type": kind, **owner}, body=body)
 
     def fault(self, answer: Answer) -> ServiceFault | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pushhub.base import json_text
 from pushhub.base.errors import Invalid
 from pushhub.sinks.model.attributes import attributes_of, check_size, enveloped, group_of, short, size_of, text_of
-from pushhub.sinks.model.kind import SinkCall
+from pushhub.sinks.model.kind import SinkCall, Unfit
 from pushhub.sinks.wire.errors import faults_by_id, json_fault, object_of
 from pushhub.sinks.wire.grants import allowing, with_keys
 from pushhub.sinks.wire.options import BODY, check_body, wants_envelope
@@ -61,6 +61,9 @@ class Sqs:
     def call(self, url: SinkUrl, message: SinkMessage) -> SinkCall:
         """See the kind."""
         text, attributes = _parts(url, message)
+        if not text:
+            # In a call with others, it would have all of them refused.
+            raise Unfit("The body is empty, which this service refuses")
         check_size(text, attributes, MOST_BYTES)
         return _request("SendMessage", {"QueueUrl": queue_url(url), **_entry(url, message)})
 
