@@ -22,6 +22,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from simulation.dynamodb_requests import fault, of_item
 from simulation.expressions import Item, condition, found_at, key_values, plain, update
 from simulation.items import Pace, item_bytes, pack, unpack
 
@@ -85,6 +86,8 @@ def valid(holds: bool, operation: str) -> None:
 
 
 def _fits(item: Item) -> bool:
+    if next(of_item(item), None) is not None:
+        return False
     # Packed it is larger than as DynamoDB counts, so most are not counted.
     return len(pack(item)) <= MOST_ITEM_BYTES or item_bytes(item) <= MOST_ITEM_BYTES
 
@@ -591,6 +594,7 @@ class DynamoDB:
     def put_item(self, *, TableName: str, Item: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
         """PutItem."""
         table = self.tables[TableName]
+        _well_formed(more, "PutItem")
         valid(_fits(Item) and _has_keys(Item, table.schema), "PutItem")
         self._check_free(TableName, Item, "PutItem")
         kept = table.kept(Item)
@@ -601,6 +605,7 @@ class DynamoDB:
     def update_item(self, *, TableName: str, Key: Item, UpdateExpression: str, **more: Any) -> dict[str, Any]:  # noqa: N803
         """UpdateItem."""
         table = self.tables[TableName]
+        _well_formed({**more, "UpdateExpression": UpdateExpression}, "UpdateItem")
         valid(_has_keys(Key, table.schema), "UpdateItem")
         self._check_free(TableName, Key, "UpdateItem")
         kept = table.kept(Key)
@@ -613,6 +618,7 @@ class DynamoDB:
     def delete_item(self, *, TableName: str, Key: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
         """DeleteItem."""
         table = self.tables[TableName]
+        _well_formed(more, "DeleteItem")
         valid(_has_keys(Key, table.schema), "DeleteItem")
         self._check_free(TableName, Key, "DeleteItem")
         kept = table.kept(Key)
@@ -707,6 +713,8 @@ class DynamoDB:
                 raise service_error("IdempotentParameterMismatchException", "TransactWriteItems")
             return {}
         writes = [(kind, write) for each in TransactItems for kind, write in each.items()]
+        for _, write in writes:
+            _well_formed(write, "TransactWriteItems")
         _valid_batch([_key_of(*each) for each in writes], MOST_IN_TRANSACTION, "TransactWriteItems", by_table=writes)
         items = [write["Item"] for kind, write in writes if kind == "Put"]
         valid(all(map(_fits, items)) and sum(map(item_bytes, items)) <= MOST_TRANSACTION_BYTES, "TransactWriteItems")
@@ -742,7 +750,15 @@ class DynamoDB:
         names, values = _named(more)
         _, partition = key_values(KeyConditionExpression, names, values)
         valid(0 < len(_text(partition)) <= MOST_PARTITION_KEY_BYTES, "Query")
+        _, *others = [values[each] for each in re.findall(r":\w+", KeyConditionExpression)]
+        valid(all(0 < len(_text(each)) <= MOST_SORT_KEY_BYTES for each in others), "Query")
         index = next((each for each in table.schema.indexes if each.name == more.get("IndexName")), None)
+        _well_formed({**more, "KeyConditionExpression": KeyConditionExpression}, "Query", index, query=True)
+        start = more.get("ExclusiveStartKey")
+        if start is not None:
+            # "The provided starting key is outside query boundaries based on provided conditions".
+            valid(start.keys() == _keys_of(index) and _has_keys(start, table.schema), "Query")
+            valid(condition(KeyConditionExpression)(start, names, values), "Query")
         items = self._seen(table, more if index is None else {"ConsistentRead": True}).read(
             partition,
             index,
@@ -757,10 +773,11 @@ class DynamoDB:
     def scan(self, *, TableName: str, **more: Any) -> dict[str, Any]:  # noqa: N803
         """Scan of a table, of a segment of it or of an index; it is not counted for any key."""
         table = self.tables[TableName]
+        index = next((each for each in table.schema.indexes if each.name == more.get("IndexName")), None)
+        _well_formed(more, "Scan", index)
         items = self._seen(table, more).segment(
             more.get("Segment", 0), more.get("TotalSegments", 1), after=more.get("ExclusiveStartKey")
         )
-        index = next((each for each in table.schema.indexes if each.name == more.get("IndexName")), None)
         if index is not None:
             items = (each for each in items if index.partition in each and index.sort in each)
         return self._page(items, index, more)[0]
@@ -781,8 +798,7 @@ class DynamoDB:
         answer: dict[str, Any] = {}
         if page and (not ends or len(page) == limit):
             last = page[-1]
-            attributes = ("pk", "sk") if index is None else ("pk", "sk", index.partition, index.sort)
-            answer["LastEvaluatedKey"] = {each: last[each] for each in attributes}
+            answer["LastEvaluatedKey"] = {each: last[each] for each in _keys_of(index)}
         found = page
         if "FilterExpression" in more:
             holds = condition(more["FilterExpression"])
@@ -853,6 +869,19 @@ def _valid_batch(keys: Sequence[Item], most: int, operation: str, by_table: Sequ
     tables = [write["TableName"] for _, write in by_table] or [""] * len(keys)
     named = {(name, plain(each["pk"]), plain(each["sk"])) for name, each in zip(tables, keys, strict=True)}
     valid(0 < len(keys) <= most and len(named) == len(keys), operation)
+
+
+def _keys_of(index: Index | None) -> set[str]:
+    """The attributes of a key to start from."""
+    return {"pk", "sk"} if index is None else {"pk", "sk", index.partition, index.sort}
+
+
+def _well_formed(more: Mapping[str, Any], operation: str, index: Index | None = None, *, query: bool = False) -> None:
+    """Refuse a request whose expressions DynamoDB would not take."""
+    keys = ("pk", "sk") if index is None else (index.partition, index.sort)
+    found = fault(more, keys, index=index is not None and not index.local, query=query)
+    if found:
+        raise service_error("ValidationException", operation, Why=found)
 
 
 def _returned(before: Item | None, after: Item | None, more: Mapping[str, Any]) -> dict[str, Any]:

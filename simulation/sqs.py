@@ -8,6 +8,7 @@ What is modelled after which rule, and what is not: ``docs/simulation.md``.
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,11 @@ NO_LINEAGE: Lineage = MappingProxyType({})
 MOST_BYTES = 1_048_576
 MOST_DELAY_S = 900
 MOST_ENTRIES = 10
+FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no message may contain."""
+_ENTRY_ID = re.compile("[A-Za-z0-9_-]{1,80}")
+_GROUP_ID = re.compile(r"[\x21-\x7e]{1,128}")
+"""What the id of an entry of a batch may be; and those of a message group and for deduplication."""
 
 
 @dataclass(frozen=True)
@@ -459,23 +465,30 @@ class Sqs:
 
     def send_message(self, *, QueueUrl: str, MessageBody: str) -> dict[str, Any]:  # noqa: N803 (the service's)
         """SendMessage."""
+        _check(len(MessageBody.encode()) <= MOST_BYTES, "InvalidParameterValue")
+        _check_body(MessageBody)
         return {"MessageId": self._queue(QueueUrl, "SendMessage").send(MessageBody, lineage=self._lineage())}
 
     def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
         """SendMessageBatch."""
-        _check(len(Entries) <= MOST_ENTRIES, "TooManyEntriesInBatchRequest")
+        _check_entries(Entries)
         _check(sum(len(each["MessageBody"].encode()) for each in Entries) <= MOST_BYTES, "BatchRequestTooLong")
         queue = self._queue(QueueUrl, "SendMessageBatch")
+        for each in Entries:
+            _check_body(each["MessageBody"])
+            _check(0 <= each.get("DelaySeconds", 0) <= MOST_DELAY_S, "InvalidParameterValue")
+            fifo = queue.settings.fifo
+            _check(not fifo or ("DelaySeconds" not in each and "MessageGroupId" in each), "InvalidParameterValue")
+            ids = [each[name] for name in ("MessageGroupId", "MessageDeduplicationId") if name in each]
+            _check(all(_GROUP_ID.fullmatch(one) for one in ids), "InvalidParameterValue")
         failed = [each["Id"] for each in Entries if self._chances.undone()]
         for each in Entries:
             if each["Id"] in failed:
                 continue
-            delay_s = each.get("DelaySeconds", 0)
-            _check(0 <= delay_s <= MOST_DELAY_S, "InvalidParameterValue")
             queue.send(
                 each["MessageBody"],
                 group=each.get("MessageGroupId", ""),
-                delay_s=delay_s,
+                delay_s=each.get("DelaySeconds", 0),
                 once=each.get("MessageDeduplicationId", ""),
                 lineage=self._lineage(),
             )
@@ -501,6 +514,7 @@ class Sqs:
 
     def delete_message_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
         """DeleteMessageBatch."""
+        _check_entries(Entries)
         queue = self._queue(QueueUrl, "DeleteMessageBatch")
         failed = [each["Id"] for each in Entries if self._chances.undone()]
         for each in Entries:
@@ -510,7 +524,7 @@ class Sqs:
 
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
         """ChangeMessageVisibilityBatch."""
-        _check(len(Entries) <= MOST_ENTRIES, "TooManyEntriesInBatchRequest")
+        _check_entries(Entries)
         queue = self._queue(QueueUrl, "ChangeMessageVisibilityBatch")
         failed = []
         for each in Entries:
@@ -538,6 +552,19 @@ class Sqs:
 def _check(holds: bool, code: str) -> None:
     if not holds:
         raise service_error(code, "SQS")
+
+
+def _check_body(body: str) -> None:
+    _check(body != "", "MissingParameter")
+    _check(FORBIDDEN.search(body) is None, "InvalidMessageContents")
+
+
+def _check_entries(entries: Sequence[Any]) -> None:
+    _check(len(entries) > 0, "EmptyBatchRequest")
+    _check(len(entries) <= MOST_ENTRIES, "TooManyEntriesInBatchRequest")
+    ids = [each["Id"] for each in entries]
+    _check(all(_ENTRY_ID.fullmatch(each) for each in ids), "InvalidBatchEntryId")
+    _check(len({*ids}) == len(ids), "BatchEntryIdsNotDistinct")
 
 
 def _answered(failed: Sequence[str]) -> dict[str, Any]:

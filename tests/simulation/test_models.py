@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from simulation.dynamodb import READS_PER_KEY, WRITES_PER_KEY, DynamoDB, Index, Schema
-from simulation.sqs import MOST_COPIES, Chances, Queue, QueueSettings
+from simulation.sqs import MOST_BYTES, MOST_COPIES, Chances, Queue, QueueSettings, Sqs
 from simulation.storage import A_PAGE, S3
 from tests.fakes import FakeClock
 
@@ -168,17 +170,17 @@ def test_what_is_about_one_message_is_repeated_a_limited_number_of_times(clock: 
 
 def test_an_index_is_late_and_a_table_is_not(clock: FakeClock) -> None:
     # Given an index with a lag of five seconds
-    schema = Schema("t", indexes=(Index("due", "shard", "at"),))
+    schema = Schema("t", indexes=(Index("due", "part", "at"),))
     service = DynamoDB([schema], now_ms=clock.now, lag_ms=lambda: 5_000)
-    item = {"pk": {"S": "a"}, "sk": {"S": "b"}, "shard": {"S": "0"}, "at": {"S": "1"}}
+    item = {"pk": {"S": "a"}, "sk": {"S": "b"}, "part": {"S": "0"}, "at": {"S": "1"}}
     service.put_item(TableName="t", Item=item)
 
     def listed() -> int:
         found = service.query(
             TableName="t",
             IndexName="due",
-            KeyConditionExpression="shard = :shard",
-            ExpressionAttributeValues={":shard": {"S": "0"}},
+            KeyConditionExpression="part = :part",
+            ExpressionAttributeValues={":part": {"S": "0"}},
         )
         return int(found["Count"])
 
@@ -191,12 +193,12 @@ def test_an_index_is_late_and_a_table_is_not(clock: FakeClock) -> None:
 
 def test_a_key_that_had_a_thousand_units_in_a_second_takes_no_more_until_the_next(clock: FakeClock) -> None:
     # Given a table in which many items have the same key of its index
-    service = DynamoDB([Schema("t", indexes=(Index("due", "shard", "at"),))], now_ms=clock.now)
+    service = DynamoDB([Schema("t", indexes=(Index("due", "part", "at"),))], now_ms=clock.now)
 
     def put(number: int, **more: Any) -> None:
         service.put_item(TableName="t", Item={"pk": {"S": f"{number}"}, "sk": {"S": "b"}, **more})
 
-    due = {"shard": {"S": "0"}, "at": {"S": "1"}}
+    due = {"part": {"S": "0"}, "at": {"S": "1"}}
     for number in range(WRITES_PER_KEY):
         put(number, **due)
     # When another one of them is written in the same second, then it is refused, and not stored
@@ -368,6 +370,114 @@ def test_a_request_that_dynamodb_would_not_take_is_refused_as_a_whole(
     with pytest.raises(ClientError, match="ValidationException"):
         getattr(service, operation)(**parameters)
     assert not list(service.tables["t"].everything())
+
+
+def written(expression: str, names: Any = None, **values: Any) -> tuple[str, dict[str, Any]]:
+    given: dict[str, Any] = {"TableName": "t", "Key": KEY, "UpdateExpression": expression}
+    given |= {} if names is None else {"ExpressionAttributeNames": names}
+    return "update_item", given | ({"ExpressionAttributeValues": values_of(values)} if values else {})
+
+
+def queried(expression: str = "", more: Mapping[str, Any] = MappingProxyType({}), **values: Any) -> Any:
+    asked = {"TableName": "t", "KeyConditionExpression": f"pk = :pk{expression}"}
+    return "query", {**asked, "ExpressionAttributeValues": values_of({"pk": {"S": "a"}, **values}), **more}
+
+
+def values_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f":{name}": each for name, each in values.items()}
+
+
+ONE, TEXT = {"N": "1"}, {"S": "a"}
+OF_INDEX = {"KeyConditionExpression": "who = :pk", "IndexName": "by"}
+
+
+@pytest.mark.parametrize(
+    ("call", "taken"),
+    [
+        (written("SET x = if_not_exists(x, :x), z = :x ADD y :x", x=ONE), True),
+        (written("SET pk = :x", x=TEXT), False),
+        (written("SET x = :x, x = :x", x=ONE), False),
+        (written("SET x = :x, x.y = :x", x=ONE), False),
+        (written("SET x = :x SET y = :x", x=ONE), False),
+        (written("SET status = :x", x=ONE), False),
+        (written("SET #status = :x", {"#status": "status"}, x=ONE), True),
+        (written("SET x = :x", x=ONE, y=ONE), False),
+        (written("SET x = :x", {"#y": "y"}, x=ONE), False),
+        (written("SET x = :x", {}, x=ONE), False),
+        (written("SET x = :x", x={"N": "1" * 38}), True),
+        (written("SET x = :x", x={"N": "1" * 39}), False),
+        (written("SET x = :x", x={"N": "1e-130"}), True),
+        (written("SET x = :x", x={"N": "1e126"}), False),
+        (written("SET x = :x", x={"N": "nan"}), False),
+        (written("ADD x :x", x={"SS": []}), False),
+        (written("ADD x :x", x={"NS": ["1", "1"]}), False),
+        (written("SET x = :x", x={"M": {"": ONE}}), False),
+        (written("SET x = :x", x={"S": "\ud800"}), False),
+        (written("SET x" + "x" * 4_096 + " = :x", x=ONE), False),
+        (queried(" AND sk BETWEEN :a AND :b", a={"S": "a"}, b={"S": "a"}), True),
+        (queried(" AND sk BETWEEN :a AND :b", a={"S": "b"}, b={"S": "a"}), False),
+        (queried(" AND begins_with(sk, :a)", a={"S": ""}), False),
+        (queried(" AND begins_with(sk, :a)", a={"S": "a" * 1_025}), False),
+        (queried(" AND ((sk = :a))", a=TEXT), False),
+        (queried(more={"FilterExpression": "x = :x"}, x=ONE), True),
+        (queried(more={"FilterExpression": "sk = :x"}, x=TEXT), False),
+        (queried(more={"Limit": 0}), False),
+        (queried(more=OF_INDEX), True),
+        (queried(more={**OF_INDEX, "ConsistentRead": True}), False),
+        (queried(more={"ExclusiveStartKey": KEY}), True),
+        (queried(more={"ExclusiveStartKey": {**KEY, "pk": {"S": "b"}}}), False),
+        (queried(" AND sk > :a", {"ExclusiveStartKey": KEY}, a={"S": "c"}), False),
+        (queried(more={**OF_INDEX, "ExclusiveStartKey": KEY}), False),
+        (queried(more={"Select": "COUNT", "ProjectionExpression": "x"}), False),
+    ],
+)
+def test_expressions_that_dynamodb_would_not_take_are_refused(clock: FakeClock, call: Any, taken: bool) -> None:
+    service = DynamoDB([Schema("t", indexes=(Index("by", "who", "due"),))], now_ms=clock.now)
+    operation, parameters = call
+    if taken:
+        getattr(service, operation)(**parameters)
+        return
+    with pytest.raises(ClientError, match="ValidationException"):
+        getattr(service, operation)(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("fifo", "entries", "code"),
+    [
+        (False, [{}], ""),
+        (False, [], "EmptyBatchRequest"),
+        (False, [{}] * 11, "TooManyEntriesInBatchRequest"),
+        (False, [{"Id": "0"}] * 2, "BatchEntryIdsNotDistinct"),
+        (False, [{"Id": "a b"}], "InvalidBatchEntryId"),
+        (False, [{}, {"MessageBody": ""}], "MissingParameter"),
+        (False, [{"MessageBody": "\uffff"}], "InvalidMessageContents"),
+        (False, [{"MessageBody": "x" * MOST_BYTES}], ""),
+        (
+            False,
+            [{"MessageBody": "x" * (MOST_BYTES // 2)}, {"MessageBody": "ü" * (MOST_BYTES // 3)}],
+            "BatchRequestTooLong",
+        ),
+        (False, [{"DelaySeconds": 901}], "InvalidParameterValue"),
+        (False, [{"MessageGroupId": "g" * 128}], ""),
+        (False, [{"MessageGroupId": "g" * 129}], "InvalidParameterValue"),
+        (False, [{"MessageGroupId": "a b"}], "InvalidParameterValue"),
+        (True, [{"MessageGroupId": "g", "MessageDeduplicationId": "1"}], ""),
+        (True, [{"MessageGroupId": "g", "MessageDeduplicationId": "1", "DelaySeconds": 1}], "InvalidParameterValue"),
+        (True, [{"MessageDeduplicationId": "1"}], "InvalidParameterValue"),
+    ],
+)
+def test_a_batch_that_sqs_would_not_take_is_refused_as_a_whole(
+    clock: FakeClock, fifo: bool, entries: list[dict[str, Any]], code: str
+) -> None:
+    waiting = queue(clock, fifo=fifo)
+    service = Sqs({"q": waiting}, Chances())
+    batch = [{"Id": str(number), "MessageBody": "x", **each} for number, each in enumerate(entries)]
+    if not code:
+        assert service.send_message_batch(QueueUrl="https://sqs/q", Entries=batch) == {}
+        return
+    with pytest.raises(ClientError, match=code):
+        service.send_message_batch(QueueUrl="https://sqs/q", Entries=batch)
+    assert not waiting.bodies()
 
 
 def test_the_answer_of_a_batch_ends_at_16_mb_and_the_rest_is_unprocessed(clock: FakeClock) -> None:
