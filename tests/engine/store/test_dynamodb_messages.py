@@ -23,7 +23,7 @@ from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening, schedule
 from pushhub.engine.model.keys import LISTED, MessageKey
-from pushhub.engine.model.message import Message
+from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
 from pushhub.engine.store._unsettled_spread import BURST, SEVERAL
 from pushhub.engine.store.dynamodb_changes import is_restored, record_of_change
@@ -137,6 +137,32 @@ def test_one_message_is_one_call_and_so_are_25(bench: Bench) -> None:
     bench.store.accept([message()])
     bench.store.accept([message() for _ in range(25)])
     assert [operation for operation, _ in bench.client.calls] == ["put_item", "batch_write_item"]
+
+
+def test_a_batch_of_an_ordering_key_fits_its_transactions_whatever_the_subscribers(bench: Bench) -> None:
+    # Given as many subscribers as a queue may have
+    smallest = len(json.dumps({"name": "abc", "url": "http://a"})) + len(", ")
+    subscribers = tuple(f"{number:012x}" for number in range(MAX_SUBSCRIBERS_BYTES // smallest))
+    ids = MessageIds(1)
+    posted = [
+        message(
+            message_id=ids.next(NOW),
+            body=bytes(8_192),
+            body_size=8_192,
+            subscriber_ids=subscribers,
+            ordering=Ordering(key="k"),
+        )
+        for _ in range(100)
+    ]
+    # When two posts of fifty messages name a key, then what DynamoDB is asked at once it takes: 4 MB
+    for batch in (posted[:50], posted[50:]):
+        bench.store.accept(batch)
+    found = [bench.store.message(each.key) for each in posted]
+    assert [each.ordering.sequence for each in found if each and each.ordering] == [*range(1, 101)]
+
+
+def test_nothing_is_listed_below_the_lowest_id_that_somebody_can_make_up(bench: Bench) -> None:
+    assert [*bench.store.listed(PROJECT, f"{LISTED}x", below="0" * 19, up=False)] == []
 
 
 def test_an_attempt_is_one_write(bench: Bench) -> None:

@@ -91,7 +91,8 @@ def listed_query(project: str, queue_uid: str, part: int, *, above: str | None, 
         "ExpressionAttributeValues": {
             ":pk": text(f"{project}#{queue_uid}#{part}"),
             ":low": text(f"{above}$" if above else "0"),
-            ":high": text(f"{int(below) - 1:019d}$" if below else _BEHIND_IDS),
+            # Not below the lower one, whatever somebody made up: DynamoDB refuses such a BETWEEN.
+            ":high": text(f"{max(0, int(below) - 1):019d}$" if below else _BEHIND_IDS),
             ":message": text("message"),
         },
         "ScanIndexForward": up,

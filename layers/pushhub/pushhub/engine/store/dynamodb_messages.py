@@ -56,8 +56,10 @@ if TYPE_CHECKING:
 ORDER_KEPT_S = 400 * 86_400
 """Seconds that an ordering key is remembered after its last message; then its numbers start again."""
 
-IN_ONE_STEP = 50
-"""Messages of an ordering key stored in one transaction, which is limited to 100 items and 4 MB."""
+IN_ONE_STEP, BYTES_IN_ONE_STEP = 50, 3_500_000
+"""Messages of an ordering key stored in one transaction, and about how many bytes of them: it is limited to 100 items
+and 4 MB, of which the state of the key may take a tenth.
+"""
 
 RESTORED = "restored"
 """Attribute of an item that was lost and restored; that it is written so must produce neither records nor orders."""
@@ -390,8 +392,24 @@ def _by_order_key(messages: Sequence[Message]) -> Iterator[list[Message]]:
         if message.ordering is not None:
             groups.setdefault(message.ordering.key, []).append(message)
     for group in groups.values():
-        for start in range(0, len(group), IN_ONE_STEP):
-            yield group[start : start + IN_ONE_STEP]
+        step: list[Message] = []
+        size = 0
+        for message in group:
+            most = _most_bytes(message)
+            if step and (len(step) == IN_ONE_STEP or size + most > BYTES_IN_ONE_STEP):
+                yield step
+                step, size = [], 0
+            step.append(message)
+            size += most
+        yield step
+
+
+def _most_bytes(message: Message) -> int:
+    """The most that a message's item takes: each subscriber is named twice, with the message before it."""
+    headers = sum(len(name) + 4 * len(value) for name, value in message.headers.items())
+    subscribers = sum(2 * len(each) + len(message.message_id) + 4 for each in message.subscriber_ids)
+    body = message.body_size if message.body_ref is None else 0
+    return 4_096 + body + headers + subscribers
 
 
 def _order_key(message: Message) -> Item:
