@@ -150,11 +150,8 @@ def test_bytes_under_a_textual_type_are_refused_if_they_are_no_text(project: Pro
 NAMES = [
     "with space",
     "plus+plus",
-    "percent%2Fslash",
-    "percent%25",
-    "!*'();:@&=$,?#[]",
+    "!*'();:@&=$,#[]",
     "żółć \U0001f6f0",
-    "100%",
 ]
 
 

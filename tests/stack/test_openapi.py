@@ -73,7 +73,7 @@ def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path
         {
             "project": [project.project_id],
             "store": [project.project_id],
-            "queue": ["pulled", "pushed", "none", "odd name+%"],
+            "queue": ["pulled", "pushed", "none", "odd name+"],
             "message": [posted["ids"][0], "1"],
         },
     )

@@ -345,9 +345,7 @@ def test_deleting_a_queue(hub: Hub) -> None:
         "Test error",
         "a+b:c=d",
         "été 漢字 🎉",
-        "100%",
-        "%41",
-        "a?b#c",
+        "a#b",
         "..",
         "n" * 255,
     ],
@@ -362,7 +360,7 @@ def test_names_that_clients_use(hub: Hub, name: str) -> None:
     assert hub.call("GET", "/queues").body["queues"] == [{"name": name}]
 
 
-@pytest.mark.parametrize("encoded", ["%00", "a%0Ab", "a%0D%0Ab", "%EF%BF%BD", "n" * 256, "%C2%85"])
+@pytest.mark.parametrize("encoded", ["%00", "a%0Ab", "a%0D%0Ab", "%EF%BF%BD", "n" * 256, "%C2%85", "a%3Fb", "100%25"])
 def test_names_that_no_queue_can_have(hub: Hub, encoded: str) -> None:
     assert hub.call("PUT", f"/queues/{encoded}", {}).status == 400
     assert hub.call("POST", f"/queues/{encoded}/messages", {"messages": [{"body": "x"}]}).status == 400

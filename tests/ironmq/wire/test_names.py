@@ -22,12 +22,14 @@ def test_any_text_is_a_name_or_refused(name: str) -> None:
     assert all(character.isprintable() or ord(character) > 0x9F for character in name)
 
 
-@pytest.mark.parametrize("name", ["a" * 255, "é" * 127, " ", ".", "a:b+c=d e", "%2F", "🎉"])
+@pytest.mark.parametrize("name", ["a" * 255, "é" * 127, " ", ".", "a:b+c=d e", "#2F", "🎉"])
 def test_names(name: str) -> None:
     assert check_queue_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["", "a" * 256, "é" * 128, "a/b", "\x00", "a\nb", "\x7f", "\x85", "\ufffd", "a\udfff"])
+@pytest.mark.parametrize(
+    "name", ["", "a" * 256, "é" * 128, "a/b", "a?b", "100%", "\x00", "a\nb", "\x7f", "\x85", "\ufffd", "a\udfff"]
+)
 def test_names_refused(name: str) -> None:
     with pytest.raises(Invalid):
         check_queue_name(name)

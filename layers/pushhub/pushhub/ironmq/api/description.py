@@ -284,7 +284,7 @@ DESCRIPTION = ApiDescription(
     names={
         "project": Named(means="The project's id.", example="5f0000000000000000000001"),
         "queue": Named(
-            means="The queue's name: no slash, no control characters.",
+            means="The queue's name: no slash, `?`, `%` or control characters.",
             schema=text(minLength=1, maxLength=MAX_QUEUE_NAME_BYTES),
             example="orders",
         ),
