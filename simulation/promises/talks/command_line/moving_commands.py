@@ -52,7 +52,7 @@ def _imported(mine: Talk, theirs: Talk) -> None:
     theirs.ask("PATCH", path, {"description": "new"})
     mine.is_so("what differs", True, ("endpoint", "one", "changed") in outcomes(mine.typed(*words)))
     mine.ask("GET", path, shows={"description": "new"})
-    mine.typed("import", "--from", HUB, "--token", "none", code=REFUSED, says="the hub says 401")
+    mine.typed("import", "--from", HUB, "--token", "none", code=REFUSED, says="the server there says 401")
     mine.typed("import", "--from", "ftp://x", "--token", "t", code=WRONG_USAGE)
     for talk in (mine, theirs):
         talk.ask("DELETE", "/app/moved", status=204)
