@@ -40,6 +40,9 @@ class FakeHubSettings:
     def mappings(self, project_id: str) -> list[ServiceMapping]:
         return [each for (project, _), each in sorted(self._mappings.items()) if project == project_id]
 
+    def routed_mappings(self, project_id: str) -> tuple[Sequence[ServiceMapping], int]:
+        return self.mappings(project_id), 0
+
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
         with self._lock:
             stored = self._mappings.get((project_id, mapping.mapping_id))

@@ -788,3 +788,26 @@ def test_numbers_of_parameters_are_sent_as_an_answer_wrote_them(world: HubWorld)
         world.run(seconds=5)
     compact = '{"name":"lookup","value":[{"price":19.90,"n":1E2},165000000000000000000.12]}'
     assert compact in world.sender.requests_to(URL)[-1].body.decode()
+
+
+def test_a_mapping_that_cannot_be_read_is_compared_later_and_keeps_no_other_waiting(
+    world: HubWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given two mappings, of which one cannot be read
+    mapping = world.map("order:new")
+    other = world.map("order:new", url="https://b.example/x")
+    with monkeypatch.context() as damaged:
+        damaged.setattr(world.settings, "routed_mappings", lambda _: ([mapping], 1))
+        # When a message is pushed
+        incoming = world.push_message("order:new")
+        world.run(seconds=5)
+        # Then the one gets it, and the message says why it is not done
+        assert (len(world.asked_at()), world.asked_at(other.url)) == (1, [])
+        entry = world.entry(incoming)
+        assert entry.location is Location.INCOMING
+        assert entry.last_error is not None
+        assert "1 mappings cannot be read" in entry.last_error
+    # When it is mended, then the other one gets it, and the first one no more
+    world.run(seconds=DAY)
+    assert (len(world.asked_at()), len(world.asked_at(other.url))) == (1, 1)
+    assert world.entry(incoming).location is Location.ARCHIVED

@@ -1,19 +1,32 @@
-"""Stores with more parameters than a partition of the table gives in a second: each service is asked all the same."""
+"""Stores with more mappings or parameters than a partition of the table gives in a second: messages go on."""
 
 from __future__ import annotations
 
-from typing import cast
+from dataclasses import replace
+from typing import Any, cast
 
+import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 from tests.cloud import aws_services as aws
 from tests.cloud.aws_services import Intercepted
-from tests.contract.samples import NOW, PROJECT
+from tests.contract.filled import filled
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import credentials
 from tests.simulation import simulated_services
 
+from pushhub.base.errors import Unavailable
+from pushhub.cloud.table import Table
+from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.parameters import DataType, Parameter
-from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
+from pushhub.hub.store import dynamodb_settings
+from pushhub.hub.store.dynamodb_settings import ROUTED_MS, DynamoDBHubSettings
+
+MAPPING = filled(ServiceMapping, mapping_id="5" * 24, version=0, credentials=b"")
+
+
+def hub_settings(client: Any, clock: FakeClock) -> DynamoDBHubSettings:
+    return DynamoDBHubSettings(cast(DynamoDBClient, client), aws.HUB_TABLE, clock, credentials())
 
 
 def test_of_a_store_s_parameters_a_request_reads_one_page_and_its_own() -> None:
@@ -36,3 +49,68 @@ def test_of_a_store_s_parameters_a_request_reads_one_page_and_its_own() -> None:
         calls.calls.clear()
         assert settings.parameters_of(PROJECT, []) == []
         assert calls.calls == []
+
+
+def test_messages_are_compared_with_mappings_that_are_read_once_until_one_changes() -> None:
+    with simulated_services.dynamodb() as client:
+        calls, clock = Intercepted(client), FakeClock()
+        # Given a store with 300 mappings, and two environments, of which one routes and the other one changes them
+        routes, changes = hub_settings(calls, clock), hub_settings(client, clock)
+        for number in range(300):
+            changes.put_mapping(PROJECT, replace(MAPPING, mapping_id=f"{number:024x}"))
+        # When a hundred messages are compared with them
+        for _ in range(100):
+            mappings, unread = routes.routed_mappings(PROJECT)
+            assert (len(mappings), unread) == (300, 0)
+        # Then the mappings are read once, and one small item for each message
+        assert calls.count("query") == 1
+        assert calls.count("get_item") == 100
+        # And whatever changes is in force with the next message
+        new = changes.put_mapping(PROJECT, replace(MAPPING, mapping_id="a" * 24))
+        assert routes.routed_mappings(PROJECT)[0][-1] == new
+        renamed = changes.put_mapping(PROJECT, replace(new, name="other"))
+        assert routes.routed_mappings(PROJECT)[0][-1] == renamed
+        assert changes.delete_mapping(PROJECT, new.mapping_id)
+        assert len(routes.routed_mappings(PROJECT)[0]) == 300
+
+
+def test_a_change_that_was_cut_off_before_it_was_counted_is_in_force_in_half_a_minute() -> None:
+    with simulated_services.dynamodb() as client:
+        calls, clock = Intercepted(client), FakeClock()
+        routes, changes = hub_settings(client, clock), hub_settings(calls, clock)
+        assert routes.routed_mappings(PROJECT) == ([], 0)
+        # Given a mapping whose writer ends before it is counted
+        calls.next("update_item", aws.fails)
+        try:
+            changes.put_mapping(PROJECT, MAPPING)
+        except Unavailable:
+            clock.advance(seconds=ROUTED_MS / 1000)
+        # Then it is there half a minute later
+        assert len(routes.routed_mappings(PROJECT)[0]) == 1
+
+
+def test_what_is_kept_of_mappings_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamodb_settings, "MOST_ROUTED", 10)
+    with simulated_services.dynamodb() as client:
+        calls, clock = Intercepted(client), FakeClock()
+        settings = hub_settings(calls, clock)
+        # Given a store with more mappings than are kept, and a small one
+        for number in range(12):
+            settings.put_mapping(PROJECT, replace(MAPPING, mapping_id=f"{number:024x}"))
+        settings.put_mapping(OTHER_PROJECT, MAPPING)
+        # When both are asked for twice, then only the small one is kept
+        calls.calls.clear()
+        for project in (PROJECT, OTHER_PROJECT, OTHER_PROJECT, PROJECT):
+            settings.routed_mappings(project)
+        assert calls.count("query") == 3
+
+
+def test_a_mapping_that_cannot_be_read_hides_no_other() -> None:
+    with simulated_services.dynamodb() as client:
+        settings = hub_settings(client, FakeClock())
+        stored = settings.put_mapping(PROJECT, MAPPING)
+        damaged = dynamodb_settings.store_key(PROJECT, f"{dynamodb_settings.MAPPING}{6:024x}")
+        Table(cast(DynamoDBClient, client), aws.HUB_TABLE, FakeClock()).put(damaged | {"doc": {"S": "{"}})
+        # Then the store has that one, and knows that another one is to be compared with later
+        assert settings.routed_mappings(PROJECT) == ([stored], 1)
+        assert settings.mappings(PROJECT) == [stored]

@@ -30,7 +30,16 @@ class ReadMappings(ReadMapping, Protocol):
     """Mappings of stores. All reads are consistent."""
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
-        """All mappings of a store, in the order they were made."""
+        """All mappings of a store, in the order they were made; those that cannot be read are left out."""
+
+
+class RoutedMappings(Protocol):
+    """The mappings that messages are compared with."""
+
+    def routed_mappings(self, project_id: str) -> tuple[Sequence[ServiceMapping], int]:
+        """All mappings of a store that can be read, in the order they were made, and how many cannot. A change
+        is in them as soon as its write is answered.
+        """
 
 
 class Mappings(ReadMappings, Protocol):
@@ -162,7 +171,15 @@ class ShownSettings(ReadMappings, ReadParameters, Protocol):
 
 
 class HubSettings(
-    Mappings, Integrations, Schedulers, TickingSchedulers, Parameters, MessageTypes, IdentityClaims, Protocol
+    Mappings,
+    RoutedMappings,
+    Integrations,
+    Schedulers,
+    TickingSchedulers,
+    Parameters,
+    MessageTypes,
+    IdentityClaims,
+    Protocol,
 ):
     """All settings of stores, as one adapter keeps them. Consumers depend on narrower ports."""
 

@@ -4,8 +4,8 @@ Every step is idempotent: identities are claimed for the incoming message, the i
 its delivery is done only when all of that is written. If a mapping changes before a repetition, the repetition uses the
 new version.
 
-A fault of ours is not a filter result: if it is unknown whether a message passes, it is compared with that mapping
-again later, and the other mappings get it meanwhile.
+A fault of ours is not a filter result: if it is unknown whether a message passes, or a mapping cannot be read, it is
+compared with that mapping again later, and the other mappings get it meanwhile.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pushhub.hub.model.identifiers import identity_of
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.model.object_ids import to_object_id
-from pushhub.hub.ports import CountNotices, Entries, IdentityClaims, Mappings
+from pushhub.hub.ports import CountNotices, Entries, IdentityClaims, RoutedMappings
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
@@ -52,7 +52,7 @@ class Routed:
     finished: bool = True
 
 
-class RoutingSettings(Mappings, IdentityClaims, Protocol):
+class RoutingSettings(RoutedMappings, IdentityClaims, Protocol):
     """Mappings, and the identities claimed for them."""
 
 
@@ -83,8 +83,9 @@ class HubRouter(Component):
         # Also those for mappings that want it no longer.
         copies = dict.fromkeys(self._earlier_copies(incoming) if attempt > 1 else ())
         reasons: list[str] = []
-        unfinished = ""
-        for mapping in self.settings.mappings(incoming.project):
+        mappings, unread = self.settings.routed_mappings(incoming.project)
+        unfinished = f"{unread} mappings cannot be read: the operator has to mend them" if unread else ""
+        for mapping in mappings:
             if not mapping.wants(message.type):
                 continue
             if self.clock.now() >= until:

@@ -5,10 +5,13 @@ message types and claims.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from pushhub.base.cache import ExpiringCache
+from pushhub.base.shared_reads import SharedReads
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, number, text
+from pushhub.cloud.table import Item, number, numbers, text
+from pushhub.cloud.unreadable import paired, readable
 from pushhub.hub.model.parameters import Parameter, parameter_id
 from pushhub.hub.store._items import (
     decode_integration,
@@ -37,43 +40,91 @@ MAPPING = "MAPPING#"
 INTEGRATION = "INTEGRATION#"
 PARAMETER = "PARAMETER#"
 _TYPE = "TYPE#"
+_CHANGES = "MAPPINGS"
+"""Sort key of the count of changes of a store's mappings."""
+
+ROUTED_MS = 30_000
+"""How long mappings are kept whose changes were not counted."""
+
+MOST_ROUTED = 5_000
+"""Mappings of all stores that an environment keeps, some 2 KB each."""
 
 DELETION_KEPT_S = 7 * 86_400
 """How long it is kept when a parameter was deleted, seconds; requests that began before are answered by then."""
 
 
+class _Routed(NamedTuple):
+    """The mappings of a store, when so many changes of them were counted."""
+
+    changes: int
+    mappings: Sequence[ServiceMapping]
+    unread: int
+
+
 class DynamoDBHubSettings(DynamoDBSchedulers):
     """Implements :class:`pushhub.hub.ports.HubSettings`.
 
-    Nothing is cached: a changed mapping or parameter takes effect with the next message, retry or poll.
+    A changed mapping or parameter takes effect with the next message, retry or poll. The mappings that messages are
+    compared with are kept for as long as the count of their changes stays the same, which is read for each message.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock, credentials: Credentials) -> None:
         super().__init__(client, table, clock)
         self._credentials = credentials
+        self._routed = ExpiringCache[_Routed](clock, ttl_ms=ROUTED_MS, capacity=MOST_ROUTED)
+        self._routed_reads = SharedReads[_Routed]()
 
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping | None:
         return self.one(project_id, MAPPING + mapping_id, decode_mapping)
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
-        return [decode_mapping(each) for each in self.all(project_id, MAPPING)]
+        return [*readable(self.all(project_id, MAPPING), decode_mapping)]
+
+    def routed_mappings(self, project_id: str) -> tuple[Sequence[ServiceMapping], int]:
+        """A store with hundreds of mappings has more of them than a partition gives for a few messages a second."""
+        counted = self._table.get(store_key(project_id, _CHANGES)) or {}
+        changes = numbers(counted, "changes") or 0
+        known = self._routed.get(project_id)
+        if known is None or known.changes != changes:
+            known, own = self._routed_reads.read((project_id, changes), lambda: self._read_routed(project_id, changes))
+            if own:
+                self._routed.put(project_id, known, weight=1 + len(known.mappings))
+        return known.mappings, known.unread
+
+    def _read_routed(self, project_id: str, changes: int) -> _Routed:
+        found = [mapping for _, mapping in paired(self.all(project_id, MAPPING), decode_mapping)]
+        mappings = [each for each in found if each is not None]
+        return _Routed(changes, mappings, len(found) - len(mappings))
+
+    def _count_change(self, project_id: str) -> None:
+        """Count a change of a store's mappings, once it is written. If a crash comes in between, whoever has kept them
+        reads them again within :data:`ROUTED_MS`.
+        """
+        self._table.update(
+            store_key(project_id, _CHANGES),
+            UpdateExpression="ADD changes :one",
+            ExpressionAttributeValues={":one": number(1)},
+        )
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
         """If the client repeats a call that timed out, the repeated identical write counts as success."""
         raised = sealed(replace(mapping, version=mapping.version + 1), project_id, self._credentials)
         key = store_key(project_id, MAPPING + mapping.mapping_id)
         self._table.put_version(key | encode_mapping(raised))
+        self._count_change(project_id)
         return raised
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
         """Its claims are left behind but unreachable, as ids of mappings are never reused."""
-        return self._table.delete(store_key(project_id, MAPPING + mapping_id)) is not None
+        deleted = self._table.delete(store_key(project_id, MAPPING + mapping_id)) is not None
+        self._count_change(project_id)
+        return deleted
 
     def integration(self, project_id: str, integration_id: str) -> Integration | None:
         return self.one(project_id, INTEGRATION + integration_id, decode_integration)
 
     def integrations(self, project_id: str) -> list[Integration]:
-        return [decode_integration(each) for each in self.all(project_id, INTEGRATION)]
+        return [*readable(self.all(project_id, INTEGRATION), decode_integration)]
 
     def put_integration(self, project_id: str, integration: Integration) -> Integration:
         raised = sealed(replace(integration, version=integration.version + 1), project_id, self._credentials)
@@ -86,7 +137,7 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
 
     def parameters(self, project_id: str) -> list[Parameter]:
         items = (each for each in self.all(project_id, PARAMETER) if "sealed" in each)
-        found = [decode_parameter(each, project_id, self._credentials) for each in items]
+        found = readable(items, lambda item: decode_parameter(item, project_id, self._credentials))
         return sorted(found, key=lambda each: each.name)
 
     def parameters_of(self, project_id: str, ids: Sequence[str]) -> list[Parameter]:
