@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.engine.world import World, subscribers
 from tests.fakes import Reply
+from tests.ironmq.api.hub import Hub
 
 from pushhub.base.errors import Unreadable
 from pushhub.engine.acceptance import accept
@@ -100,3 +101,27 @@ def test_a_stored_body_that_nobody_can_open_goes_to_nobody_and_stops_nobody(monk
     assert [each.body for each in world.sender.requests_to(GOOD)] == [b"1" * 600]
     assert world.sender.requests_to(BAD) == []
     assert {each["queue"] for each in world.telemetry.named("push_fault")} == {"bad"}
+
+
+@pytest.mark.parametrize("dead_letter", [None, {"queue_name": "dead", "max_reservations": 1}])
+def test_a_stored_body_that_nobody_can_open_stays_with_its_pull_queue_and_those_behind_it_are_handed_out(
+    monkeypatch: pytest.MonkeyPatch, dead_letter: dict[str, Any] | None
+) -> None:
+    # Given a pull queue whose first message has a body that was damaged where it is stored
+    hub = Hub()
+    hub.make("q", dead_letter=dead_letter)
+    with monkeypatch.context() as damaged:
+        damaged.setattr(accept, "stored_as", lambda body: Deflated(b"\0" * 40, len(body)))
+        hub.post("q", "b" * 600)
+    hub.post("q", "1", "2", "3")
+    # When a consumer asks for one after the other, again and again
+    taken: list[str] = []
+    for _ in range(4):
+        taken += [each["body"] for _ in range(5) for each in hub.reserve("q", n=1, delete=True)]
+        hub.world.clock.advance(seconds=120)
+    # Then it gets all others, and it is told what is wrong
+    assert taken == ["1", "2", "3"]
+    assert hub.world.telemetry.counts["ItemsUnreadable"] >= 1
+    # And who only looks sees those that can be read
+    hub.post("q", "4")
+    assert [each["body"] for each in hub.call("GET", "/queues/q/messages?n=10").body["messages"]] == ["4"]

@@ -435,6 +435,7 @@ class Ironmq:
             intake=self.intake,
             waits=ports.waits,
             clock=outside.clock,
+            telemetry=outside.telemetry,
         )
 
     @cached_property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base import json_text
-from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Overdue, Unanswerable, Unavailable
+from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Overdue, Unanswerable, Unavailable, Unreadable
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.keys import MessageKey
@@ -21,7 +21,7 @@ from pushhub.web.answer_size import ResponseBudget
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pushhub.base.ports import Clock
+    from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import BodyStore, Waits
     from pushhub.ironmq.ports import PulledMessages, PullMessage
@@ -82,6 +82,7 @@ class PullQueues(Component):
     intake: QueueIntake  # Moves dead letters and fires alerts.
     waits: Waits  # Limits how many requests of a project wait at the same time.
     clock: Clock
+    telemetry: Telemetry  # Told of what cannot be read.
 
     def reserve(self, queue: Queue, request: ReserveRequest, *, compressed: bool = False) -> list[ReadMessage]:
         """Reserve messages, waiting for the first one as long as requested if a waiting place is free.
@@ -184,8 +185,8 @@ class PullQueues(Component):
         message, began = held.message, self.clock.now()
         try:
             body = body_of(message, self.bodies)
-        except MessageNotFound:
-            # Left to _read, which drops messages whose body is gone.
+        except (MessageNotFound, Unreadable):
+            # Left to _read, which drops messages whose body is gone, and passes over those whose body cannot be read.
             return False
         self.intake.transfer(
             queue.project, queue.dead_letter.queue_name, message, body, reserved_count=held.reserved_count - 1
@@ -212,6 +213,10 @@ class PullQueues(Component):
             except Unanswerable:
                 skipped = True
                 continue
+            except Unreadable as error:
+                # It stays reserved, as if its consumer had died: it keeps no other waiting.
+                self._tell(each, error)
+                continue
             except (_NoRoom, Unavailable) as error:
                 self._give_back(queue, held[position:])
                 if not read and isinstance(error, Unavailable):
@@ -219,6 +224,11 @@ class PullQueues(Component):
                 break
             read.append(message)
         return read, skipped
+
+    def _tell(self, held: PullMessage, error: Unreadable) -> None:
+        key = held.message.key
+        self.telemetry.count("ItemsUnreadable")
+        self.telemetry.event("item_unreadable", error=type(error).__name__, pk="#".join(key), sk="body")
 
     def _fitting(self, held: PullMessage, room: ResponseBudget, *, first: bool, compressed: bool) -> ReadMessage:
         """The message with its body, if the answer has room for it.
@@ -315,6 +325,8 @@ class PullQueues(Component):
                     shown.append(self._fitting(each, room, first=not shown, compressed=compressed))
                 except MessageNotFound:
                     continue
+                except Unreadable as error:
+                    self._tell(each, error)
                 except Unanswerable:
                     skips = True
                 except _NoRoom:

@@ -103,6 +103,12 @@ def encode_pull_item(message: Message, *, place: str, reserved_count: int = 0, s
     return item | encode_fields(message)
 
 
+def place_of(item: Item) -> str:
+    """Where a message is, by its item; empty if that cannot be read."""
+    return str(item.get("place", {}).get("S", ""))
+
+
+@decodes
 def encode_entry(item: Item) -> Item:
     """The entry for a message's current place, from the message's item."""
     return {**entry_key(item, item["place"]["S"]), "expires_at": item["expires_at"], "ttl": item["ttl"]}
@@ -124,6 +130,12 @@ def decode_candidate(entry: Item) -> Candidate:
         shard=int(entry["pk"]["S"].rpartition("~")[2]),
         expires_at=int(entry["expires_at"]["N"]),
     )
+
+
+@decodes
+def decode_mark(item: Item) -> int:
+    """Until when messages go to all parts of a queue, epoch milliseconds."""
+    return int(item["until"]["N"])
 
 
 @decodes
