@@ -220,7 +220,7 @@ def test_a_consumer_that_met_another_keeps_strict_order_again_once_it_has_been_a
     (aside,) = bench.reserve()
     assert aside.message.message_id != left[0]
     left.remove(aside.message.message_id)
-    bench.clock.advance(seconds=6)
+    bench.clock.advance(seconds=7)
     assert ids(bench.reserve(5)) == left[:5]
 
 
@@ -695,3 +695,51 @@ def test_messages_that_are_put_again_in_other_shards_are_known_or_left_to_the_ne
         with pytest.raises(Unavailable, match="IdempotentParameterMismatch"):
             store.put(given)
         assert store.size(PROJECT, LINE, NOW, exact=True) == 0
+
+
+def test_a_large_queue_is_not_counted_anew_each_time_it_is_asked_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a queue that counts as large
+    for module in (dynamodb_pull, pull_places):
+        monkeypatch.setattr(module, "LARGE", 50)
+    monkeypatch.setattr(pull_places, "_REMEMBERED_MS", 100)
+    bench.put(60)
+    # When its size is asked for by a page, by an overview, and by each of many posts to a queue with progressive alerts
+    bench.client.calls.clear()
+    assert {bench.store.size(PROJECT, LINE, NOW) for _ in range(20)} == {60}
+    assert bench.store.sizes(PROJECT, [LINE], NOW) == [60]
+    # Then it was counted once
+    assert bench.client.count("query") == 1
+    # And again when that is as old as it is large
+    bench.put(1)
+    bench.clock.advance(seconds=7)
+    assert bench.store.size(PROJECT, LINE, NOW) == 61
+    assert bench.client.count("query") == 2
+    # While a small one is always counted
+    monkeypatch.setattr(pull_places, "LARGE", 500)
+    bench.clock.advance(seconds=7)
+    bench.put(1)
+    assert [bench.store.size(PROJECT, LINE, NOW) for _ in range(2)] == [62, 62]
+    assert bench.client.count("query") == 4
+
+
+@pytest.mark.parametrize("what", ["slow", "throttled"])
+def test_a_size_is_what_could_be_counted(bench: Bench, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    # Given a queue whose entries come in many pages, slowly, or so many that the table refuses some
+    monkeypatch.setattr(pull_places, "LARGE", 20)
+    bench.put(60)
+    pages = 0
+
+    def a_page(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        nonlocal pages
+        pages += 1
+        bench.clock.advance(seconds=1 if what == "slow" else 0)
+        if what == "throttled" and pages == 4:
+            raise aws.client_error("ProvisionedThroughputExceededException")
+        return real(**parameters | {"Limit": 5 if what == "slow" else 10})
+
+    for _ in range(20):
+        bench.client.next("query", a_page)
+    # Then it tells what was counted by then
+    assert bench.store.size(PROJECT, LINE, NOW) == (40 if what == "slow" else 30)

@@ -6,20 +6,25 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from tests.contract.filled import filled
 from tests.fakes import Reply
 from tests.fakes.clock import START_MS
 from tests.webhooks.world import WebhooksWorld
 
+from pushhub.base.errors import Unavailable
 from pushhub.base.ports import PushRequest
 from pushhub.base.signing import parse_key
 from pushhub.base.times import iso_time
 from pushhub.engine.model.message import MAX_HOPS
+from pushhub.webhooks.messages.attempts import COUNTED_MS
+from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"
@@ -356,6 +361,29 @@ def test_attempts_say_what_was_answered(world: WebhooksWorld, app: str) -> None:
         "sending": 0,
         "canceled": 0,
     }
+
+
+@pytest.mark.parametrize("slow", [True, False], ids=["slow", "throttled"])
+def test_statistics_of_very_many_attempts_tell_of_the_newest(
+    world: WebhooksWorld, app: str, monkeypatch: pytest.MonkeyPatch, slow: bool
+) -> None:
+    # Given an endpoint with more attempts than can be read in time, or than the table gives in a second
+    endpoint = world.make_endpoint(app)
+    read: list[int] = []
+
+    def attempts(*_: object, **__: object) -> Iterator[LoggedAttempt]:
+        for number in range(1_000_000):
+            read.append(number)
+            world.clock.advance(seconds=0.01 if slow else 0)
+            if not slow and number == 500:
+                raise Unavailable("dynamodb:Query", "ProvisionedThroughputExceededException")
+            yield filled(LoggedAttempt, success=number % 2 == 0)
+
+    monkeypatch.setattr(world.ports.message_log, "attempts", attempts)
+    # When they are asked for, then they are told of those that were read
+    counted = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/stats")
+    assert counted["success"] + counted["fail"] >= 500
+    assert len(read) <= COUNTED_MS // 10 + 1
 
 
 def test_statistics_cover_four_weeks_at_most_and_nothing_to_come(world: WebhooksWorld, app: str) -> None:

@@ -23,10 +23,11 @@ from itertools import islice
 from threading import Event
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unavailable
+from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unavailable, Unreadable
 from pushhub.base.ids import new_reservation_id
 from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, cancellation_reasons, passing, pause
 from pushhub.cloud.table import Item, Table, number, numbers, text
+from pushhub.cloud.unreadable import readable
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.ports import Once
 from pushhub.ironmq.ports import PullMessage
@@ -36,9 +37,10 @@ from pushhub.ironmq.store._pull_items import (
     encode_pull_item,
     first_place,
     message_key,
+    place_of,
     place_until,
 )
-from pushhub.ironmq.store.pull_places import PullPlaces
+from pushhub.ironmq.store.pull_places import LARGE, PullPlaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,6 +77,7 @@ _SWEEP_EVERY_MS = 5_000
 """How long after looking for outdated entries of a queue an environment looks again, if its size is to be exact."""
 _SWEPT = 200
 """Entries looked at each time, at 0.5 to 2 read units each."""
+_PASSED_OVER = "passed over"
 _LONGEST_PAUSE = 3
 """The pause after a loss stops growing at this many losses."""
 
@@ -205,7 +208,7 @@ class DynamoDBPullStore:
             if not item:
                 orphaned.append(candidate)
             elif (
-                item["place"]["S"] != candidate.place
+                place_of(item) != candidate.place
                 and self._now(call) - (numbers(item, "placed_at") or 0) >= _MEND_AFTER_MS
             ):
                 self._mend(call, candidate, item)
@@ -218,7 +221,7 @@ class DynamoDBPullStore:
         """
         self._places.enter([item])
         now_stored = self._table.get(message_key(MessageKey(call.project_id, call.pull_uid, candidate.message_id)))
-        if now_stored is None or now_stored["place"]["S"] != item["place"]["S"]:
+        if now_stored is None or place_of(now_stored) != place_of(item):
             self._places.leave([item])
 
     def _call(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> _Reserving:
@@ -232,11 +235,12 @@ class DynamoDBPullStore:
 
     def _reserve(self, call: _Reserving) -> None:
         """Take the front or, after meeting another consumer there, slices picked at random."""
-        if not self._is_crowded(call):
-            front = self._front(call)
-            if not front or self._take(call, front):
-                return
         ends_at = self._clock.now() + _RESERVE_WITHIN_MS
+        while not self._is_crowded(call) and self._clock.now() < ends_at:
+            front = self._front(call)
+            # If none that were there can be read, those behind them are taken.
+            if not front or (self._take(call, front) and call.held):
+                return
         losses = 0
         # Having met others, it leaves the rest to them once it holds something.
         while call.wanted and not (losses and call.held) and self._clock.now() < ends_at:
@@ -275,7 +279,7 @@ class DynamoDBPullStore:
         write.
         """
         item = self._table.get(message_key(MessageKey(call.project_id, call.pull_uid, candidate.message_id))) or {}
-        if item and item["place"]["S"] == candidate.place:
+        if item and place_of(item) == candidate.place:
             return True
         call.missed[candidate.place] = candidate, item
         self._meet(call)
@@ -315,7 +319,8 @@ class DynamoDBPullStore:
                 [message_key(MessageKey(project_id, pull_uid, each.message_id)) for each in wave]
             )
             seen = {each.place for each in wave}
-            found += [decode_pull_message(item, now) for item in items if item["place"]["S"] in seen]
+            there = (item for item in items if place_of(item) in seen)
+            found += readable(there, lambda item: decode_pull_message(item, now))
         return sorted(found, key=lambda each: each.message.message_id)
 
     def get(self, key: MessageKey, now: int) -> PullMessage | None:
@@ -386,7 +391,7 @@ class DynamoDBPullStore:
             )
         except ConditionRefused as refused:
             # The client repeats calls that timed out, and may then find its own write.
-            if not refused.stored or refused.stored["place"]["S"] != place:
+            if not refused.stored or place_of(refused.stored) != place:
                 raise _refusal(refused.stored, now) from refused
             return refused.stored
 
@@ -423,14 +428,14 @@ class DynamoDBPullStore:
             self._places.leave([gone] if gone else [])
 
     def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None, exact: bool = False) -> int:
-        """Reads the entries, 1 MB (some 8,000 messages) per call.
+        """Reads the entries, 1 MB (some 8,000 messages) per call; those of a large queue not each time.
 
         A call that is cut off between deleting a message and deleting its entry leaves the entry behind, and it would
         be counted until its time has come and a consumer finds it. ``exact`` looks for such entries, every few seconds
         for each queue and environment, so that whoever wants to know the size pays for that, and not each message.
         """
         size = self._places.count(project_id, pull_uid, now, at_most=at_most)
-        if exact and size and self._sweeps(project_id, pull_uid, now):
+        if exact and size and self._sweeps(project_id, pull_uid, now) and size < LARGE:
             size = self._places.count(project_id, pull_uid, now, at_most=at_most)
         return size
 
@@ -454,7 +459,7 @@ class DynamoDBPullStore:
             items = {item["pk"]["S"]: item for item in self._table.get_many([message_key(each) for each in keys])}
             for each in found:
                 item = items.get(message_key(MessageKey(project_id, pull_uid, each.message_id))["pk"]["S"], {})
-                if not item or item["place"]["S"] != each.place:
+                if not item or place_of(item) != each.place:
                     call.missed[each.place] = each, item
             self._tidy(call)
         return bool(call.missed)
@@ -517,9 +522,9 @@ class DynamoDBPullStore:
         """
         stop = Event()
 
-        def hold(candidate: Candidate) -> PullMessage | Unavailable | None:
+        def hold(candidate: Candidate) -> PullMessage | Unavailable | str | None:
             outcome = None if stop.is_set() else self._hold(call, candidate)
-            if not isinstance(outcome, PullMessage):
+            if not isinstance(outcome, PullMessage | str):
                 # The consumer that took this one will take those behind it, and a failing service should not get more
                 # load.
                 stop.set()
@@ -537,9 +542,9 @@ class DynamoDBPullStore:
                 raise each
         return all(outcomes)
 
-    def _hold(self, call: _Reserving, candidate: Candidate) -> PullMessage | Unavailable | None:
-        """Reserve one message if it is still in its place; None when another consumer was quicker, or the error if the
-        call failed.
+    def _hold(self, call: _Reserving, candidate: Candidate) -> PullMessage | Unavailable | str | None:
+        """Reserve one message if it is still in its place; None when another consumer was quicker, the error if the
+        call failed, or :data:`_PASSED_OVER` for one that cannot be read.
         """
         reservation_id, until = new_reservation_id(), self._now(call) + call.timeout_ms
         try:
@@ -563,9 +568,14 @@ class DynamoDBPullStore:
             return unavailable
         if not _holds(item, reservation_id):
             call.missed[candidate.place] = candidate, item
-            return None
+            # One that says no place was not taken by another consumer.
+            return _PASSED_OVER if item and not place_of(item) else None
         call.moved.append(item)
-        return decode_pull_message(item)
+        try:
+            return decode_pull_message(item)
+        except Unreadable:
+            # It stays reserved, as if its consumer had died: those behind it are handed out.
+            return _PASSED_OVER
 
     def _undo(self, call: _Reserving, candidate: Candidate, reservation_id: str) -> None:
         """Give back a message that may have been reserved after all: no consumer will learn of that reservation."""
@@ -591,6 +601,6 @@ def _holds(item: Item, reservation_id: str) -> bool:
 
 def _refusal(stored: Item, now: int) -> Forbidden | MessageNotFound:
     """Why a message could not be changed."""
-    if not stored or int(stored["expires_at"]["N"]) <= now:
+    if not stored or (numbers(stored, "expires_at") or 0) <= now:
         return MessageNotFound()
     return Forbidden("Reservation has timed out")
