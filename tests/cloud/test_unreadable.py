@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeClock
+from tests.fakes.credentials import credentials
 from tests.fakes.telemetry import FakeTelemetry
 
 import pushhub
@@ -26,6 +27,8 @@ from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_schedule import MINUTE_MS, DynamoDBSchedule
 from pushhub.engine.store.dynamodb_subscribers import LISTS, DynamoDBSubscribers
 from pushhub.ironmq.store.dynamodb_alerts import DynamoDBAlerts
+from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
+from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks
 
 LAYER = Path(pushhub.__file__).parent
 PROJECT = "5e4cd45d7f9b1c0001a2b3c4"
@@ -186,3 +189,27 @@ def test_the_schedule_goes_on_behind_an_entry_that_cannot_be_read(
     # Then both are found, once each
     assert found == ["0", "1"]
     assert telemetry.counts["ItemsUnreadable"] >= 3
+
+
+def test_a_shard_whose_position_cannot_be_read_waits_alone(table: Any, telemetry: FakeTelemetry) -> None:
+    # Given positions, of which one is damaged
+    schedule = DynamoDBSchedule(table, aws.SCHEDULE_TABLE, CLOCK)
+    known = schedule.positions()
+    Table(table, aws.SCHEDULE_TABLE, CLOCK).put({"pk": text("POSITION#03"), "sk": text("POSITION")})
+    # When another environment reads them, then it has all others, and the damaged one stays
+    other = DynamoDBSchedule(table, aws.SCHEDULE_TABLE, CLOCK)
+    assert other.positions() == [each for each in known if each.shard != 3]
+    assert telemetry.named("item_unreadable")[0]["pk"] == "POSITION#03"
+
+
+def test_a_task_or_an_endpoint_that_cannot_be_read_keeps_no_other_waiting(table: Any, telemetry: FakeTelemetry) -> None:
+    tasks, raw = DynamoDBTasks(table, aws.WEBHOOKS_TABLE, CLOCK), Table(table, aws.WEBHOOKS_TABLE, CLOCK)
+    settings = DynamoDBWebhooksSettings(table, aws.WEBHOOKS_TABLE, CLOCK, credentials())
+    raw.put({"pk": text("RUNNING"), "sk": text(f"{PROJECT}#t")})
+    raw.put({"pk": text(f"P#{PROJECT}"), "sk": text("TASK#t")})
+    raw.put({"pk": text(f"P#{PROJECT}"), "sk": text("OFF#a#ep_000000000000000000000000000")})
+    raw.put({"pk": text(f"A#{PROJECT}#a"), "sk": text("EP#ep_000000000000000000000000000")})
+    assert [*tasks.running_tasks(PROJECT)] == []
+    assert tasks.projects_with_tasks() == [PROJECT]
+    assert [*settings.disabled(PROJECT)] == []
+    assert telemetry.counts["ItemsUnreadable"] >= 1

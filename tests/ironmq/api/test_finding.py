@@ -10,8 +10,10 @@ import pytest
 from tests.engine.world import PROJECT
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub
 
+from pushhub.base.errors import Unreadable
 from pushhub.engine.model.catalogue import DAY_MS, LEAST_VALUES, Accepted, chunks_of
 from pushhub.ironmq.model.finding import LOOKS_MS, PER_PAGE
+from pushhub.ironmq.pushing import push_messages
 
 SHOP, CRM = "https://shop.example/in", "https://crm.example/in"
 
@@ -194,3 +196,21 @@ def test_events_of_a_time_and_of_days_ago_are_listed(hub: Hub) -> None:
 def test_what_cannot_be_listed_is_refused(hub: Hub, query: str) -> None:
     assert hub.call("GET", f"/events?{query}").status == 400
     assert hub.send("GET", f"/3/projects/{PROJECT}/events", token=hub.other_token).status == 401
+
+
+@pytest.mark.parametrize("damaged", ["message_with_deliveries", "body"])
+def test_a_message_that_cannot_be_read_hides_no_other(hub: Hub, damaged: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given three messages, of which one was damaged
+    ids = post(hub, "orders", *({"n": "same"} for _ in range(3)))
+    on = hub.world.messages if damaged == "message_with_deliveries" else push_messages
+    real = getattr(on, "message_with_deliveries" if damaged == "message_with_deliveries" else "body_of")
+
+    def read(*given: Any) -> Any:
+        if ids[1] in repr(given):
+            raise Unreadable
+        return real(*given)
+
+    monkeypatch.setattr(on, real.__name__, read)
+    # Then the others are listed and found
+    assert [each["message_id"] for page in pages(hub, "/events", "events") for each in page] == [ids[2], ids[0]]
+    assert [each["message_id"] for each in search(hub, "same")] == [ids[2], ids[0]]

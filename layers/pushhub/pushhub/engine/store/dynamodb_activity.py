@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, TypeVar
 
 from pushhub.cloud.table import Item, TableStore, numbers
-from pushhub.cloud.unreadable import decodes
+from pushhub.cloud.unreadable import decodes, paired
 from pushhub.engine.model.activity import Activity, SubscriberActivity
 from pushhub.engine.store._hours import add_to_hour, hour_key, hours
 
@@ -49,15 +49,18 @@ class DynamoDBActivity(TableStore):
         subscribers = {f"ACTIVITY#{project_id}#{each}": each for each in subscriber_ids}
         keys = [hour_key(partition, hour) for partition in subscribers for hour in hours]
         found: dict[str, SubscriberActivity] = {}
-        for item in self._table.get_many(keys, consistent=False):
+        items = self._table.get_many(keys, consistent=False)
+        for item, activity in paired(items, lambda each: _decode(each, SubscriberActivity)):
+            if activity is None:
+                continue
             subscriber_id = subscribers[item["pk"]["S"]]
-            activity = _decode(item, SubscriberActivity)
             found[subscriber_id] = found.get(subscriber_id, SubscriberActivity()) + activity
         return found
 
     def _hours(self, partition: str, first: int, last: int, kind: type[Counts]) -> dict[int, Counts]:
         found = hours(self._table, partition, first, last)
-        return {hour: _decode(item, kind) for hour, item in found.items()}
+        counted = zip(found, paired(found.values(), lambda each: _decode(each, kind)), strict=True)
+        return {hour: counts for hour, (_, counts) in counted if counts is not None}
 
 
 def _counts(activity: Activity | SubscriberActivity) -> dict[str, int]:

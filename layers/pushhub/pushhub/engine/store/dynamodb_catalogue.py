@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base import json_text
 from pushhub.cloud.table import Item, TableStore, number, text
-from pushhub.cloud.unreadable import decodes
+from pushhub.cloud.unreadable import decodes, paired, readable
 from pushhub.engine.model.catalogue import (
     COMMON,
     DAY_MS,
@@ -89,7 +89,7 @@ class DynamoDBCatalogue(TableStore):
             ExpressionAttributeValues={":pk": text(_levels_key(project_id))},
             ProjectionExpression="sk",
         )
-        return _days(map(_decode_level, found))
+        return _days(readable(found, _decode_level))
 
     def listed(self, project_id: str, day: int, before: str | None = None) -> Iterator[Seen]:
         found = self._table.items(
@@ -98,18 +98,20 @@ class DynamoDBCatalogue(TableStore):
             ScanIndexForward=False,
             Limit=4,
         )
-        lists = ((_highest(item["sk"]["S"]), decode_seen(item)) for item in found if _begins(item["sk"]["S"], before))
-        return merged(((highest, reversed(seen)) for highest, seen in lists), before)
+        lists = paired((item for item in found if _begins(item["sk"]["S"], before)), decode_seen)
+        return merged(((_highest(item["sk"]["S"]), reversed(seen)) for item, seen in lists if seen is not None), before)
 
     def with_value(self, project_id: str, day: Day, value: str, before: str | None = None) -> Iterator[Seen]:
         wanted = digest(project_id, value)
         numbers: dict[str, set[int]] = {}
         for level in day.levels_of(value):
             partition = _values_key(project_id, day.number, level, _bucket(wanted, level))
-            for item in self._table.items(
+            items = self._table.items(
                 KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(partition)}
-            ):
-                if _begins(item["sk"]["S"], before) and (found := message_numbers(item, wanted)):
+            )
+            begun = (item for item in items if _begins(item["sk"]["S"], before))
+            for item, found in paired(begun, lambda each: message_numbers(each, wanted)):
+                if found:
                     numbers.setdefault(item["sk"]["S"], set()).update(found)
         lists = (
             (_highest(name), self._of_chunk(project_id, day.number, name, numbers[name])) for name in _newest(numbers)
@@ -118,9 +120,7 @@ class DynamoDBCatalogue(TableStore):
 
     def _of_chunk(self, project_id: str, day: int, name: str, numbers: set[int]) -> Iterator[Seen]:
         item = self._table.get({"pk": text(_list_key(project_id, day)), "sk": text(name)})
-        if item is None:
-            return iter(())
-        seen = decode_seen(item)
+        seen = next(readable([item] if item else [], decode_seen), ())
         if COMMON in numbers:
             return reversed(seen)
         return (seen[each] for each in sorted(numbers, reverse=True) if each < len(seen))

@@ -209,7 +209,7 @@ class DynamoDBConfigStore:
             ExpressionAttributeValues={":project": text(f"P#{project_id}"), ":token": text(_TOKEN)},
             ConsistentRead=True,
         )
-        return sorted(map(_decode_token, items), key=lambda each: (each.created_at, each.token_hash))
+        return sorted(readable(items, _decode_token), key=lambda each: (each.created_at, each.token_hash))
 
     def has_token(self, project_id: str, token_hash: str) -> bool:
         """Cached, so a token revoked elsewhere may keep working for 30 s."""

@@ -16,7 +16,7 @@ from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.inserts import Inserts
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
-from pushhub.cloud.unreadable import decodes, readable
+from pushhub.cloud.unreadable import decodes, paired, readable
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.model.received import ReadTogether
@@ -186,7 +186,7 @@ class DynamoDBMessageStore:
         )
         # What a part has by chance, and deliveries beside messages
         page = LISTED_PAGE if wanted is None else min(LISTED_PAGE, 2 + 4 * wanted // LISTED_PARTS)
-        parts = (map(decode_message, self._kept(query, page)) for query in queries)
+        parts = (readable(self._kept(query, page), decode_message) for query in queries)
         return heapq.merge(*parts, key=lambda message: message.message_id, reverse=not up)
 
     def _kept(self, query: Item, page: int) -> Iterator[Item]:
@@ -242,7 +242,8 @@ class DynamoDBMessageStore:
         entries = list(islice(self._unsettled_entries(project_id, queue_uid, after or "", limit + 1), limit + 1))
         page = entries[:limit]
         items = self._table.get_many([{"pk": entry["pk"], "sk": entry["sk"]} for entry in page])
-        found = {item["unsettled_key"]["S"]: decode_delivery(item) for item in items if "unsettled_key" in item}
+        listed = (item for item in items if "unsettled_key" in item)
+        found = {item["unsettled_key"]["S"]: each for item, each in paired(listed, decode_delivery) if each}
         cursor = page[-1]["unsettled_key"]["S"] if len(entries) > limit else None
         return [found[key] for key in sorted(found)], cursor
 

@@ -130,9 +130,15 @@ class DynamoDBSchedule:
 
     def _positions(self) -> list[Position]:
         found = self._table.get_many([_position_key(shard) for shard in range(SHARDS)])
-        stored = {each.shard: each for each in map(_decode_position, found)}
+        stored = {item["pk"]["S"]: position for item, position in paired(found, _decode_position)}
         start = self._clock.now() // MINUTE_MS - NEW_SHARD_MINUTES
-        return [stored.get(shard) or self._begun(Position(shard=shard, minute=start)) for shard in range(SHARDS)]
+        positions = [
+            stored[key] if key in stored else self._begun(Position(shard=shard, minute=start))
+            for shard in range(SHARDS)
+            for key in (_position_key(shard)["pk"]["S"],)
+        ]
+        # A shard whose position cannot be read waits for somebody to mend it, and the others do not wait for it.
+        return [each for each in positions if each is not None]
 
     def _begun(self, position: Position) -> Position:
         """Store a shard's first position.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, TableStore, number, text
-from pushhub.cloud.unreadable import decodes
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.engine.model.search import IndexEntry, lookup_key
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class DynamoDBSearchIndex(TableStore):
         )
         page = next(pages)
         following = page.get("LastEvaluatedKey")
-        found = [_decode(each, project_id, value) for each in page["Items"]]
+        found = [*readable(page["Items"], lambda item: _decode(item, project_id, value))]
         return found, following["sk"]["S"] if following else None
 
     def remove(self, entries: Sequence[IndexEntry]) -> None:

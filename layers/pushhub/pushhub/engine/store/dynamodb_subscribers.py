@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, number, numbers, text, texts
-from pushhub.cloud.unreadable import decodes, readable
+from pushhub.cloud.unreadable import decodes, paired, readable
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
 from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Limits, Terms
 from pushhub.engine.model.keys import DeliveryKey
@@ -57,8 +57,8 @@ class DynamoDBSubscribers(TableStore):
     def healths(self, keys: Sequence[SubscriberKey]) -> dict[SubscriberKey, Health]:
         places = {(place["pk"]["S"], place["sk"]["S"]): key for key in keys for place in (_health_key(key),)}
         items = self._table.get_many([{"pk": text(pk), "sk": text(sk)} for pk, sk in places], consistent=False)
-        found = ((item, places[item["pk"]["S"], item["sk"]["S"]]) for item in items)
-        return {key: _decode_health(item, key) for item, key in found}
+        found = readable(items, lambda item: _decode_health(item, places[item["pk"]["S"], item["sk"]["S"]]))
+        return {each.key: each for each in found}
 
     def healths_of(self, project_id: str) -> Iterator[Health]:
         """Reads lazily."""
@@ -144,7 +144,7 @@ class DynamoDBSubscribers(TableStore):
             ConsistentRead=True,
             Limit=limit,
         )
-        return [_decode_place(item, key) for item in islice(items, limit)]
+        return [*islice(readable(items, lambda item: _decode_place(item, key)), limit)]
 
     def remove_from_backlog(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
         if rest:
@@ -240,8 +240,9 @@ class DynamoDBSubscribers(TableStore):
             ConsistentRead=True,
             Limit=max(1, limit // SHARDS),
         )
-        for item in items:
-            yield BacklogOrder(order=_decode_order(item), place=f"{shard}/{item['sk']['S']}")
+        for item, order in paired(items, _decode_order):
+            if order is not None:
+                yield BacklogOrder(order=order, place=f"{shard}/{item['sk']['S']}")
 
     def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
         item = _behind_key(before) | {"order": text(replace(order, message=None).encode())}

@@ -39,7 +39,7 @@ class DynamoDBTokens(TableStore):
 
     def token_states(self, owners: Sequence[TokenOwner]) -> list[TokenState]:
         items = self._table.get_many([_key(each) for each in dict.fromkeys(owners)], consistent=False)
-        return [*map(_decode_listed, items)]
+        return [*readable(items, _decode_listed)]
 
     def token_states_of(self, project_id: str) -> Iterator[TokenState]:
         """Reads lazily."""

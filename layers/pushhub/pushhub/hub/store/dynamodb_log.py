@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, text, texts
+from pushhub.cloud.unreadable import paired, readable
 from pushhub.hub.store._items import (
     OPTIONAL_OF_ENTRY,
     decode_answer,
@@ -81,11 +82,8 @@ class DynamoDBHubLog(TableStore):
 
     def entries(self, project_id: str, message_ids: Sequence[str]) -> list[LoggedMessage]:
         keys = [log_key(project_id, each, _ENTRY) for each in dict.fromkeys(message_ids)]
-        found = {
-            each["pk"]["S"].rpartition("#")[2]: decode_entry(each)
-            for each in self._table.get_many(keys)
-            if "version" in each
-        }
+        items = (each for each in self._table.get_many(keys) if "version" in each)
+        found = {each.message_id: each for each in readable(items, decode_entry)}
         return [found[each] for each in message_ids if each in found]
 
     def listed(
@@ -100,7 +98,7 @@ class DynamoDBHubLog(TableStore):
         merged = heapq.merge(*partitions, key=_place, reverse=True)
         # BETWEEN includes its bounds, the port excludes them.
         inside = (each for each in merged if low < _place(each) < high)
-        return [decode_entry(each) for each in islice(inside, limit)]
+        return [*islice(readable(inside, decode_entry), limit)]
 
     def count(self, project_id: str, listing: LogList) -> int:
         counted = 0
@@ -136,7 +134,8 @@ class DynamoDBHubLog(TableStore):
 
     def open_requests(self, project_id: str, message_ids: Sequence[str]) -> dict[str, OpenRequest]:
         keys = [log_key(project_id, each, _OPEN) for each in dict.fromkeys(message_ids)]
-        return {item["pk"]["S"].rpartition("#")[2]: decode_open_request(item) for item in self._table.get_many(keys)}
+        found = paired(self._table.get_many(keys), decode_open_request)
+        return {item["pk"]["S"].rpartition("#")[2]: request for item, request in found if request}
 
     def count_notification(self, notification: Notice) -> Notice:
         """One conditional write, so that two duplicates cannot both count the same attempt."""
@@ -160,7 +159,7 @@ class DynamoDBHubLog(TableStore):
         return decode_notification(stored)
 
     def notifications_of(self, project_id: str, message_id: str) -> list[Notice]:
-        found = [decode_notification(each) for each in self._about(project_id, message_id, _NOTE)]
+        found = readable(self._about(project_id, message_id, _NOTE), decode_notification)
         return sorted(found, key=lambda each: (each.logged_at, each.notification_id))
 
     def notifications(
@@ -170,7 +169,7 @@ class DynamoDBHubLog(TableStore):
         low, high = note_place(start_at or 0), "9" if end_at is None else note_place(end_at)
         keys = [note_list_key(project_id, shard) for shard in range(SHARDS)]
         partitions = [self._newest_first(key, low, high, PAGE) for key in keys]
-        return map(decode_notification, heapq.merge(*partitions, key=_place, reverse=True))
+        return readable(heapq.merge(*partitions, key=_place, reverse=True), decode_notification)
 
     def _about(self, project_id: str, message_id: str, prefix: str, **options: object) -> Iterator[Item]:
         key = log_key(project_id, message_id, prefix)

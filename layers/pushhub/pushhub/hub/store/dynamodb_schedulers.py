@@ -35,7 +35,7 @@ class DynamoDBSchedulers(TableStore):
         return self.one(project_id, _SCHEDULER + scheduler_id, decode_scheduler)
 
     def schedulers(self, project_id: str) -> list[Scheduler]:
-        return [decode_scheduler(each) for each in self.all(project_id, _SCHEDULER)]
+        return [*readable(self.all(project_id, _SCHEDULER), decode_scheduler)]
 
     def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
         raised = replace(scheduler, version=scheduler.version + 1)

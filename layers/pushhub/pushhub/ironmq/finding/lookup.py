@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import MessageNotFound, Unavailable
+from pushhub.base.errors import MessageNotFound, Unavailable, Unreadable
 from pushhub.engine.component import Component
 from pushhub.engine.model.search import Found, IndexEntry, Receiver
 from pushhub.ironmq.wire.statuses import asked_as
@@ -33,17 +33,24 @@ class Lookup(Component):
     finders: Callable[[str], Sequence[Finder]]  # Find messages of internal queues, by the queue's name.
 
     def each(self, entries: Iterable[IndexEntry]) -> Iterator[Found]:
-        """The messages that are still there, read one by one. Queues are read once."""
+        """The messages that are still there, read one by one; those that cannot be read are left out. Queues are read
+        once.
+        """
         queues: dict[str, Queue | None] = {}
         for entry in entries:
-            if "/" in entry.queue:
-                found = self._elsewhere(entry)
-            else:
-                if entry.queue not in queues:
-                    queues[entry.queue] = self.config.queue(entry.project, entry.queue, fresh=True)
-                found = self._found(queues[entry.queue], entry)
+            try:
+                found = self._one(entry, queues)
+            except Unreadable:
+                continue
             if found is not None:
                 yield found
+
+    def _one(self, entry: IndexEntry, queues: dict[str, Queue | None]) -> Found | None:
+        if "/" in entry.queue:
+            return self._elsewhere(entry)
+        if entry.queue not in queues:
+            queues[entry.queue] = self.config.queue(entry.project, entry.queue, fresh=True)
+        return self._found(queues[entry.queue], entry)
 
     def one(self, project_id: str, seen: Seen) -> Sequence[Found] | None:
         """A message of the catalogue, if it is still there; None while its table is asked too often."""

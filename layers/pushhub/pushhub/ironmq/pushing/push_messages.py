@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base import json_text
 from pushhub.base.conflicts import until_saved
-from pushhub.base.errors import MessageNotFound, Unanswerable
+from pushhub.base.errors import MessageNotFound, Unanswerable, Unreadable
 from pushhub.engine.attempts.in_order import cancelled
 from pushhub.engine.attempts.ports import Unsettled
 from pushhub.engine.bodies import body_of
@@ -121,7 +121,7 @@ class PushMessages(Component):
                 if found and not room.may_take(message.body_size):
                     break
                 shown = render_message(message_id, self.body(message), reserved_count=0)
-            except MessageNotFound:
+            except (MessageNotFound, Unreadable):
                 continue
             part = json_text.write(shown, spaced=True)
             if not room.takes(part):

@@ -38,6 +38,8 @@ KEPT_AFTER_EXPIRY_S = 86_400
 _QUOTED_SOURCE = 600
 """Bytes of a source in a sort key, which is limited to 1,024."""
 
+_NEVER = 1 << 53
+
 CONNECTION_KEPT_S = 3 * 3600
 """How long a connection is kept if nobody removes it, seconds: an hour longer than API Gateway lets one live."""
 
@@ -156,6 +158,26 @@ def decode_commit(item: Item) -> Commit:
         size_before=int(item["size_before"]["N"]),
         owed_to=tuple(item.get("owed_to", text(""))["S"].split()),
     )
+
+
+@decodes
+def decode_place(item: Item) -> Commit:
+    """The place of a commit that cannot be read, of which nothing is sent: it keeps none behind it waiting."""
+    return Commit(
+        topic=_topic(item["pk"]["S"]),
+        topic_uid="",
+        sequence=int(item["sk"]["S"]),
+        notifications=(),
+        accepted_at=0,
+        expires_at=_if_number(item, "expires_at", _NEVER),
+        previous_at=_if_number(item, "previous_at", 0),
+        size_before=0,
+    )
+
+
+def _if_number(item: Item, name: str, default: int) -> int:
+    given = str(item.get(name, {}).get("N", ""))
+    return int(given) if given.isdecimal() else default
 
 
 def _notification(values: list[Any]) -> Notification:

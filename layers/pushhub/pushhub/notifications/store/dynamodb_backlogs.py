@@ -49,7 +49,7 @@ class DynamoDBBacklogStore(TableStore):
             ExpressionAttributeValues={":topic": text(topic_key(topic)), ":prefix": text("S#")},
             ConsistentRead=True,
         )
-        return [decode_backlog(each) for each in items]
+        return [*readable(items, decode_backlog)]
 
     def save(self, backlog: Backlog) -> None:
         self._table.put_version(encode_backlog(backlog), read=decode_backlog, same=("uid",))
@@ -78,8 +78,9 @@ class DynamoDBConnectionStore(TableStore):
     def connections(self, connection_ids: Sequence[str]) -> dict[str, Connection]:
         if len(connection_ids) == 1:
             item = self._table.get(connection_key(connection_ids[0]))
-            return {connection_ids[0]: decode_connection(item)} if item else {}
-        items = self._table.get_many([connection_key(each) for each in connection_ids])
+            items = [item] if item else []
+        else:
+            items = self._table.get_many([connection_key(each) for each in connection_ids])
         return {each.connection_id: each for each in readable(items, decode_connection)}
 
     def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
@@ -130,7 +131,7 @@ class DynamoDBConnectionStore(TableStore):
             )
             for page in pages:
                 keys = [{name: each[name] for name in ("pk", "sk")} for each in page["Items"]]
-                yield from map(decode_connection, self._table.get_many(keys))
+                yield from readable(self._table.get_many(keys), decode_connection)
 
     def forget(self, connection_id: str, positions: Iterable[int]) -> None:
         self._change(

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import TableStore, text
+from pushhub.cloud.unreadable import readable
 from pushhub.notifications.model.subscription import Context, Subscription
 from pushhub.notifications.store._items import (
     decode_subscription,
@@ -68,4 +69,4 @@ class DynamoDBSubscriptionStore(TableStore):
         items = self._table.items(
             KeyConditionExpression=condition, ExpressionAttributeValues=values, ConsistentRead=True
         )
-        return [decode_subscription(each) for each in items]
+        return [*readable(items, decode_subscription)]

@@ -11,12 +11,14 @@ from pushhub.base.errors import Conflict
 from pushhub.base.ids import new_uid
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, WritesRefused, number, text
+from pushhub.cloud.unreadable import paired, readable
 from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
 from pushhub.notifications.ports import AlreadyAppended, TopicFull
 from pushhub.notifications.store._items import (
     commit_key,
     decode_commit,
     decode_head,
+    decode_place,
     encode_commit,
     head_key,
     log_key,
@@ -138,9 +140,10 @@ class DynamoDBTopicStore(TableStore):
         for page in pages:
             items: list[Item] = page["Items"]
             if items:
-                return [decode_commit(each) for each in items]
+                read = paired(items, decode_commit)
+                return [commit or decode_place(item) for item, commit in read]
         return []
 
     def commits_at(self, topic: Topic, sequences: Sequence[int]) -> dict[int, Commit]:
         items = self._table.get_many([commit_key(topic, each) for each in sequences])
-        return {commit.sequence: commit for commit in map(decode_commit, items)}
+        return {commit.sequence: commit for commit in readable(items, decode_commit)}

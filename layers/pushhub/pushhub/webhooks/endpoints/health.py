@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from pushhub.base.errors import Unreadable
 from pushhub.engine.component import Component
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.waiting.health import Watched
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Endpoints, ReadApplications
+
+Found = TypeVar("Found")
 
 MOST_SHOWN = 1_000
 """Maximum number of endpoints that need attention in one answer; all of them are counted."""
@@ -84,7 +87,9 @@ class WebhooksHealth(Component):
         by_app = self._found(project_id)
         # The application for operational events has its own routes; of a deleted one the engine still knows how it did.
         names = sorted(by_app.keys() - {OPERATIONAL_APP})
-        read = self.executor.map(lambda name: self.applications.application(project_id, name), names)
+        read = self.executor.map(
+            lambda name: _if_readable(lambda: self.applications.application(project_id, name)), names
+        )
         pairs = [
             (each, application)
             for name, application in zip(names, read, strict=True)
@@ -107,8 +112,18 @@ class WebhooksHealth(Component):
         ]
         found = {each.endpoint_id: each for each in self.endpoints.disabled(project_id)}
         wanted = [each for each in dict.fromkeys(places) if each[1] not in found]
-        read = self.executor.map(lambda place: self.endpoints.endpoint(project_id, *place), wanted)
+        read = self.executor.map(
+            lambda place: _if_readable(lambda: self.endpoints.endpoint(project_id, *place)), wanted
+        )
         return _by_app(chain(found.values(), (each for each in read if each is not None)))
+
+
+def _if_readable(read: Callable[[], Found | None]) -> Found | None:
+    """What is read, or None if it cannot be: that is told where it is read."""
+    try:
+        return read()
+    except Unreadable:
+        return None
 
 
 def _is_ours(key: SubscriberKey) -> bool:

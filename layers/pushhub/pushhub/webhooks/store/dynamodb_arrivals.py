@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base import json_text
 from pushhub.cloud.table import Item, TableStore, number, text
-from pushhub.cloud.unreadable import decodes
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.webhooks.model.arrival import Turned, TurnedAway
 from pushhub.webhooks.store._items import doc, key
 
@@ -41,7 +41,7 @@ class DynamoDBArrivalCounts(TableStore):
             ScanIndexForward=False,
             ConsistentRead=True,
         )
-        return [decode_turned_away(item) for item in found]
+        return [*readable(found, decode_turned_away)]
 
 
 @decodes

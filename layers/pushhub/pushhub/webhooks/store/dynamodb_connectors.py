@@ -10,7 +10,7 @@ from pushhub.base import json_text
 from pushhub.base.errors import Conflict
 from pushhub.cloud.documents import Document, read_by
 from pushhub.cloud.table import Item, TableStore, WritesRefused, number, text
-from pushhub.cloud.unreadable import decodes
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.webhooks.model.connector import Connector, ConnectorFields, ConnectorKind, ConnectorProduct
 from pushhub.webhooks.model.ids import IdPrefix, is_id
 from pushhub.webhooks.ports import UidTaken
@@ -45,7 +45,7 @@ class DynamoDBConnectors(TableStore):
         if span.empty:
             return iter(())
         items = self._table.items(Limit=_PAGE, **between(project_pk(project_id), _PREFIX, span))
-        return (each for each in map(_decoded, items) if span.has(each.connector_id))
+        return (each for each in readable(items, _decoded) if span.has(each.connector_id))
 
     def put_connector(self, connector: Connector) -> Connector:
         raised = replace(connector, version=connector.version + 1)

@@ -9,7 +9,7 @@ from pushhub.base import json_text
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document
 from pushhub.cloud.table import Item, TableStore
-from pushhub.cloud.unreadable import decodes
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.webhooks.model.integration import AppIntegration, AppIntegrationFields
 from pushhub.webhooks.store._items import app_pk, between, doc, key
 
@@ -34,7 +34,7 @@ class DynamoDBAppIntegrations(TableStore):
         if span.empty:
             return iter(())
         items = self._table.items(Limit=_PAGE, **between(app_pk(project_id, app_id), _PREFIX, span))
-        return (each for each in map(_decoded, items) if span.has(each.integration_id))
+        return (each for each in readable(items, _decoded) if span.has(each.integration_id))
 
     def put_integration(self, integration: AppIntegration) -> None:
         self._table.put(_encoded(integration))

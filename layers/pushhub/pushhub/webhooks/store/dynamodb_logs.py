@@ -21,6 +21,7 @@ from pushhub.base.gates import Proof
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document
 from pushhub.cloud.table import Item, TableStore, number, text
+from pushhub.cloud.unreadable import decodes, paired, readable
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.ids import IdPrefix, first_id, time_of
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
@@ -71,13 +72,13 @@ class DynamoDBWebhooksLogs(TableStore):
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
         item = self._table.get(key(_app_pk(project_id, app_id), _MESSAGE + engine_id))
-        return _message(item) if item else None
+        return _decode_message(item) if item else None
 
     def messages(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[ListedMessage]:
         if span.empty:
             return iter(())
         items = self._table.items(Limit=_PAGE, **between(_app_pk(project_id, app_id), _MESSAGE, span))
-        return (each for each in map(_message, items) if span.has(each.engine_id))
+        return (each for each in readable(items, _decode_message) if span.has(each.engine_id))
 
     def note_late(self, message: ListedMessage, position: str) -> None:
         item = key(_app_pk(message.project, message.app_id), _LATE + position)
@@ -113,9 +114,8 @@ class DynamoDBWebhooksLogs(TableStore):
     def _change(self, changed: LoggedAttempt) -> None:
         pk = _endpoint_pk(changed.project, changed.endpoint_id)
         span = KeyRange(above=first_id(IdPrefix.ATTEMPT, changed.started_at), below=_last_of_group(changed.attempt_id))
-        for item in self._table.items(**between(pk, _ATTEMPT, span)):
-            logged = logged_attempts(item)
-            if all(each.attempt_id != changed.attempt_id for each in logged):
+        for item, logged in paired(self._table.items(**between(pk, _ATTEMPT, span)), decode_attempts):
+            if logged is None or all(each.attempt_id != changed.attempt_id for each in logged):
                 continue
             rest = [changed if each.attempt_id == changed.attempt_id else each for each in logged]
             before = "packed" if _GROUP not in item else _GROUP
@@ -181,8 +181,7 @@ def _in_order(items: Iterator[Item], *, up: bool) -> Iterator[LoggedAttempt]:
     :data:`SPREAD_MS` older.
     """
     waiting: list[LoggedAttempt] = []
-    for item in items:
-        logged = logged_attempts(item)
+    for logged in readable(items, decode_attempts):
         last = logged[-1].attempt_id
         # Nothing still to come sorts before this.
         bound = first_id(IdPrefix.ATTEMPT, time_of(last) - SPREAD_MS - 4) if up else last
@@ -230,7 +229,8 @@ def _ttl(until: int) -> Item:
     return {"ttl": number(until // 1000)}
 
 
-def _message(item: Item) -> ListedMessage:
+@decodes
+def _decode_message(item: Item) -> ListedMessage:
     value = json_text.stored(item["doc"]["S"])
     _, project, app_id = item["pk"]["S"].split("#")
     accepted_at, ends_at, listed_until = value["at"]
@@ -246,7 +246,8 @@ def _message(item: Item) -> ListedMessage:
     )
 
 
-def logged_attempts(item: Item) -> list[LoggedAttempt]:
+@decodes
+def decode_attempts(item: Item) -> list[LoggedAttempt]:
     """The attempts of an item, in the order of their ids."""
     _, project, endpoint_id = item["pk"]["S"].split("#")
     if _GROUP in item:
@@ -254,6 +255,8 @@ def logged_attempts(item: Item) -> list[LoggedAttempt]:
     else:
         response = _unpacked(item["packed"]) if "packed" in item else item.get("response", {"S": ""})["S"]
         entries = [[item["message"]["S"], int(item["ttl"]["N"]) * 1000, json_text.stored(item["doc"]["S"]), response]]
+    if not entries:
+        raise ValueError("nobody writes an item without attempts")
     return [
         _LOGGED.decode(
             value,

@@ -9,7 +9,7 @@ from pushhub.base import json_text
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Codec, Document
 from pushhub.cloud.table import Item, TableStore, number, text
-from pushhub.cloud.unreadable import decodes
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.store._items import app_pk, doc, key
 
@@ -46,7 +46,7 @@ class DynamoDBPortalTokens(TableStore):
             ExpressionAttributeValues={":pk": text(app_pk(project_id, app_id)), ":prefix": text(_PREFIX)},
             ConsistentRead=True,
         )
-        return map(_decoded, found)
+        return readable(found, _decoded)
 
     def remove_accesses(self, accesses: Sequence[PortalAccess]) -> None:
         self._table.delete_many([_key(each) for each in accesses])

@@ -6,15 +6,17 @@ Nothing is cached: changes take effect with the next read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import masked_url
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, Unreadable
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
+from pushhub.cloud.unreadable import readable
 from pushhub.webhooks.endpoints.credentials import sealed, without_secrets
 from pushhub.webhooks.model.ids import IdPrefix, is_id
 from pushhub.webhooks.model.page import KeyRange
@@ -81,7 +83,7 @@ class DynamoDBWebhooksSettings:
         return decode_application(item) if item else None
 
     def applications(self, project_id: str, span: KeyRange) -> Iterator[Application]:
-        found = map(decode_application, self._within(project_pk(project_id), _APP, span))
+        found = readable(self._within(project_pk(project_id), _APP, span), decode_application)
         return (each for each in found if span.has(each.app_id))
 
     def put_application(self, application: Application, before: Application | None) -> Application:
@@ -151,7 +153,7 @@ class DynamoDBWebhooksSettings:
         return decode_endpoint(item) if item else None
 
     def endpoints(self, project_id: str, app_id: str, span: KeyRange) -> Iterator[Endpoint]:
-        found = map(decode_endpoint, self._within(app_pk(project_id, app_id), _EP, span))
+        found = readable(self._within(app_pk(project_id, app_id), _EP, span), decode_endpoint)
         return (each for each in found if span.has(each.endpoint_id))
 
     def put_endpoint(self, endpoint: Endpoint, before: Endpoint | None) -> Endpoint:
@@ -182,9 +184,10 @@ class DynamoDBWebhooksSettings:
         )
         for item in listed:
             _, app_id, endpoint_id = item["sk"]["S"].split("#")
-            endpoint = self.endpoint(project_id, app_id, endpoint_id)
-            if endpoint is not None and endpoint.fields.disabled:
-                yield endpoint
+            with suppress(Unreadable):
+                endpoint = self.endpoint(project_id, app_id, endpoint_id)
+                if endpoint is not None and endpoint.fields.disabled:
+                    yield endpoint
 
     def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
         item = self._table.get(key(app_pk(project_id, app_id), _EP_DELETED + endpoint_id))
@@ -195,12 +198,12 @@ class DynamoDBWebhooksSettings:
         return decode_event_type(item) if item else None
 
     def event_types(self, project_id: str, span: KeyRange) -> Iterator[EventType]:
-        found = map(decode_event_type, self._within(project_pk(project_id), _TYPE, span))
+        found = readable(self._within(project_pk(project_id), _TYPE, span), decode_event_type)
         return (each for each in found if span.has(each.name))
 
     def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:
         keys = [key(project_pk(project_id), _TYPE + each) for each in names]
-        return [decode_event_type(each) for each in self._table.get_many(keys)]
+        return [*readable(self._table.get_many(keys), decode_event_type)]
 
     def put_event_type(self, event_type: EventType) -> EventType:
         # One that is made anew under its name has other versions than the one before.

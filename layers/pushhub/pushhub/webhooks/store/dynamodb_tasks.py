@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base import json_text
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, Unreadable
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, WritesRefused, number, text
-from pushhub.cloud.unreadable import decodes
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.store._items import between, doc, key, project_pk
 
@@ -40,8 +40,8 @@ class DynamoDBTasks(TableStore):
     def tasks(self, project_id: str, span: KeyRange) -> Iterator[Task]:
         if span.empty:
             return
-        for item in self._table.items(Limit=_PAGE, **between(project_pk(project_id), _PREFIX, span)):
-            task = _decoded(item)
+        items = self._table.items(Limit=_PAGE, **between(project_pk(project_id), _PREFIX, span))
+        for task in readable(items, _decoded):
             if span.has(task.task_id):
                 yield task
 
@@ -69,7 +69,10 @@ class DynamoDBTasks(TableStore):
 
     def running_tasks(self, project_id: str) -> Iterator[Task]:
         for task_id in self._running(project_id):
-            task = self.task(project_id, task_id)
+            try:
+                task = self.task(project_id, task_id)
+            except Unreadable:
+                continue
             if task is not None:
                 yield task
             else:
