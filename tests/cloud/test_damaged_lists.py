@@ -9,7 +9,7 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.filled import filled
 from tests.contract.notification_samples import TOPIC, a_backlog, a_connection, a_subscription
-from tests.contract.samples import NOW, PROJECT, first, message
+from tests.contract.samples import NOW, PROJECT, first, message, queue
 from tests.fakes import FakeClock
 from tests.fakes.credentials import credentials
 from tests.fakes.telemetry import FakeTelemetry
@@ -188,7 +188,11 @@ def found(client: Any) -> Iterator[Read]:
 def tokens(client: Any) -> Iterator[Read]:
     config = DynamoDBConfigStore(client, aws.CONFIG_TABLE, CLOCK)
     config.put_token(PROJECT, "a" * 64, "mine", NOW)
+    for name in ("a", "b"):
+        config.create_queue(queue(name))
     yield lambda: config.tokens(PROJECT)
+    yield lambda: config.whole_queues(PROJECT, prefix="", after="", limit=2)
+    yield lambda: config.whole_queues(PROJECT, prefix="", after="a", limit=1)
 
 
 def pulled(client: Any) -> Iterator[Read]:
@@ -230,7 +234,7 @@ LISTS: dict[str, tuple[str, Callable[[Any], Iterator[Read]]]] = {
 @pytest.fixture
 def client(request: pytest.FixtureRequest) -> Iterator[Any]:
     module = aws_notifications if request.node.callspec.params["name"] == "notifications" else aws
-    with module.dynamodb() as made:  # type: ignore[attr-defined]
+    with module.dynamodb() as made:
         yield made
 
 

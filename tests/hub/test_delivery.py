@@ -13,6 +13,7 @@ from tests.fakes import Reply
 from tests.hub.api.hub_store import Store
 from tests.hub.world import URL, HubWorld
 
+from pushhub.base.errors import Unreadable
 from pushhub.engine.model.delivery import resume
 from pushhub.hub.model.filters import Filter, FilterOperator
 from pushhub.hub.model.log import HubState, Location
@@ -21,9 +22,11 @@ from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.router import ROUTING_MS
+from pushhub.hub.ticks import BATCH
 from pushhub.hub.wire.answer import ANSWER_LIMIT
 
 DAY = 86_400
+HOUR = 3_600_000
 
 
 def in_turn(*answers: Any) -> Any:
@@ -811,3 +814,35 @@ def test_a_mapping_that_cannot_be_read_is_compared_later_and_keeps_no_other_wait
     world.run(seconds=DAY)
     assert (len(world.asked_at()), len(world.asked_at(other.url))) == (1, 1)
     assert world.entry(incoming).location is Location.ARCHIVED
+
+
+def test_schedulers_that_fail_keep_none_behind_them_waiting(world: HubWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given as many schedulers of one store as a look finds, which all fail, and one of another store behind them
+    now = world.clock.now()
+    for number in range(BATCH + 1):
+        late = Scheduler(
+            project=PROJECT if number < BATCH else "5f0000000000000000000002",
+            scheduler_id=f"{number:024x}",
+            key="acme:poll",
+            count=1,
+            interval="hours",
+            created_at=now,
+            next_at=now + number,
+        )
+        world.settings.put_scheduler(late)
+    projects = world.ticks.projects
+    real = projects.project
+
+    def project(project_id: str, **more: Any) -> Any:
+        if project_id == PROJECT:
+            raise Unreadable
+        return real(project_id, **more)
+
+    monkeypatch.setattr(projects, "project", project)
+    # When all are due, then the one behind them ticks
+    world.clock.advance(seconds=60)
+    world.ticks.run(lambda: 60_000)
+    ticked = [
+        each.scheduler_id for each in world.settings.schedulers("5f0000000000000000000002") if each.next_at > now + HOUR
+    ]
+    assert ticked == [f"{BATCH:024x}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,13 +14,18 @@ from tests.contract.filled import filled
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import credentials
+from tests.hub.world import HubWorld
 from tests.simulation import simulated_services
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.table import Table
+from pushhub.hub import intake
 from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.parameters import DataType, Parameter
+from pushhub.hub.notices import LOOKED_AT_CHARACTERS, PER_PAGE, HubNotices, NoticeQuery
 from pushhub.hub.store import dynamodb_settings
+from pushhub.hub.store._keys import store_key
 from pushhub.hub.store.dynamodb_settings import ROUTED_MS, DynamoDBHubSettings
 
 MAPPING = filled(ServiceMapping, mapping_id="5" * 24, version=0, credentials=b"")
@@ -109,8 +115,40 @@ def test_a_mapping_that_cannot_be_read_hides_no_other() -> None:
     with simulated_services.dynamodb() as client:
         settings = hub_settings(client, FakeClock())
         stored = settings.put_mapping(PROJECT, MAPPING)
-        damaged = dynamodb_settings.store_key(PROJECT, f"{dynamodb_settings.MAPPING}{6:024x}")
+        damaged = store_key(PROJECT, f"{dynamodb_settings.MAPPING}{6:024x}")
         Table(cast(DynamoDBClient, client), aws.HUB_TABLE, FakeClock()).put(damaged | {"doc": {"S": "{"}})
         # Then the store has that one, and knows that another one is to be compared with later
         assert settings.routed_mappings(PROJECT) == ([stored], 1)
         assert settings.mappings(PROJECT) == [stored]
+
+
+def test_of_very_many_types_of_messages_some_are_listed_and_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamodb_settings, "MOST_TYPES", 3)
+    monkeypatch.setattr(intake, "MOST_NOTED", 3)
+    with simulated_services.dynamodb() as client:
+        settings = hub_settings(client, FakeClock())
+        # Given a producer that puts an id into the type of each message
+        noting = HubWorld().intake
+        noting.settings = settings
+        for number in range(10):
+            noting.note_type(PROJECT, f"order:{number}")
+        # Then the pages that show the types read some of them, and the environment does not grow
+        assert settings.types(PROJECT) == ["order:0", "order:1", "order:2"]
+        assert len(noting._noted) <= 3
+
+
+def test_a_page_of_notifications_looks_at_as_much_as_memory_and_time_allow() -> None:
+    # Given a store whose services have reported far more, each time at length
+    looked: list[int] = []
+
+    class Log:
+        def notifications(self, *_: object, **__: object) -> Iterator[Notice]:
+            for number in range(1_000_000):
+                looked.append(number)
+                yield filled(Notice, description=8_000 * "x", extra={"backtrace": 16_000 * "y"})
+
+    # When its first page is asked for
+    page = HubNotices(cast(Any, Log())).page(PROJECT, NoticeQuery())
+    # Then it is shown, and what was looked at is no more than some megabytes
+    assert len(page.notifications) == PER_PAGE
+    assert len(looked) * 24_000 <= LOOKED_AT_CHARACTERS + 24_000

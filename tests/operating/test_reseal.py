@@ -410,6 +410,27 @@ def test_what_cannot_be_opened_is_named_and_stops_nothing_else(stack: Callable[[
     assert here.content() == content
 
 
+def test_an_item_that_cannot_be_read_is_named_and_stops_nothing_else(stack: Callable[[], Stack]) -> None:
+    # Given items of each kind sealed with another key, and beside them some that nobody can read
+    here = stack()
+    seed(here, [f"secret-{number}" for number in range(10)], key=here.other)
+    damaged = {
+        aws.CONFIG_TABLE: ((f"P#{PROJECT}", "QUEUE#0"), (f"P#{PROJECT}", "SPANS")),
+        aws.HUB_TABLE: ((f"P#{PROJECT}", "MAPPING#0"), (f"P#{PROJECT}", "INTEGRATION#0")),
+        aws.WEBHOOKS_TABLE: ((f"A#{PROJECT}#{APP}", "EP#0"), (f"P#{PROJECT}", "APP#src_0")),
+    }
+    for table, keys in damaged.items():
+        for pk, sk in keys:
+            item = {"pk": {"S": pk}, "sk": {"S": sk}, "push": {"S": "{"}, "doc": {"S": "{"}}
+            here.dynamodb.put_item(TableName=table, Item=item)
+    # When it runs, then they are named, and all others are sealed with the first key
+    code, said = here.run()
+    assert (code, said.count("It cannot be read")) == (1, 6)
+    assert f"item P#{PROJECT} MAPPING#0" in said
+    here.gone.add(here.other)
+    assert here.run()[1].count("not possible: ") == 6
+
+
 LASTING = {
     f"hub/{PROJECT}/{'1' * 24}": aws.BUCKET,
     f"hub/{PROJECT}/{'2' * 24}": aws.BUCKET,

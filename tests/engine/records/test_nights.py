@@ -131,6 +131,16 @@ def test_a_night_of_a_report_ends_nothing(world: World) -> None:
     assert json.loads(world.s3.get_object(Bucket=BUCKET, Key=DECIDED)["Body"].read())["until"] == AS_OF - GRACE_MS
 
 
+@pytest.mark.parametrize("key", [DECIDED, "reports/latest.json", "curated/open/2026-11-19.json"])
+@pytest.mark.parametrize("content", [b"{", b"[1]", b'{"another": "version"}', b'{"report": "2026-11-14_2026-11-20"}'])
+def test_what_cannot_be_read_proves_nothing_and_stops_no_night(world: World, key: str, content: bytes) -> None:
+    # Given something that another version wrote, or that was damaged
+    world.s3.put_object(Bucket=BUCKET, Key=key, Body=content)
+    # Then the night is decided all the same; without a report or a state to go by, a report is made
+    assert world.nights.run() == ("quiet" if key == DECIDED else "report")
+    assert world.nights.run() == ""
+
+
 def test_before_the_records_of_the_day_have_come_nothing_is_decided(world: World) -> None:
     world.clock.advance(seconds=-HOUR_MS // 1000)
     assert world.nights.run() == ""

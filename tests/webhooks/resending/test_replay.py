@@ -13,7 +13,7 @@ from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.webhook_tasks import FakeTaskRuns, FakeTasks
 from tests.fakes.webhooks import FakeWebhooksSettings
 
-from pushhub.base.errors import Forbidden, Unavailable
+from pushhub.base.errors import Forbidden, Unavailable, Unreadable
 from pushhub.base.ids import MessageIds
 from pushhub.base.json_text import write
 from pushhub.base.verdict import Verdict
@@ -32,6 +32,7 @@ from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.resending import replay
 from pushhub.webhooks.resending.replay import BATCH, Counting, Erasing, Replay, payload_of
 from pushhub.webhooks.resending.tasks import Tasks, Worker
+from pushhub.webhooks.wire.task import task_view
 
 PLENTY_MS = 10_000_000
 
@@ -421,3 +422,33 @@ def test_a_count_ends_that_is_too_large_to_be_stored(monkeypatch: pytest.MonkeyP
     assert done.status is TaskStatus.FAILED
     assert done.result["detail"] == "Too many to count together: name some of the applications"
     assert 2_900 < len(write(done.result["messagesByApp"])) < 3_000
+
+
+@pytest.mark.parametrize("kind", [TaskKind.RECOVER, TaskKind.EXPUNGE])
+def test_a_message_that_cannot_be_read_is_counted_and_keeps_none_behind_it_waiting(
+    kind: TaskKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given messages, of which two cannot be read
+    world = World()
+    posted = [world.post(DeliveryState.EXHAUSTED) for _ in range(5)]
+    damaged = {posted[0], posted[3]}
+    delivery, expunge = world.delivery, world.expunge
+
+    def read(message: ListedMessage, endpoint_id: str) -> object:
+        if message.message_id in damaged:
+            raise Unreadable
+        return delivery(message, endpoint_id)
+
+    def erase(project_id: str, app_id: str, name: str) -> None:
+        if name in damaged:
+            raise Unreadable
+        expunge(project_id, app_id, name)
+
+    monkeypatch.setattr(world, "delivery", read)
+    world.workers[TaskKind.EXPUNGE] = Erasing(log=world, expunge=erase, clock=world.clock)
+    # When a task is about all of them
+    done = world.run(kind)
+    # Then it ends, has done the others, and says so
+    assert (done.status, done.sent, done.looked) == (TaskStatus.FINISHED, 3, 5)
+    assert {*(world.asked or world.expunged)} == {*posted} - damaged
+    assert task_view(done)["data"] == {"messagesSent": 3, "messagesLooked": 5, "messagesUnreadable": 2}

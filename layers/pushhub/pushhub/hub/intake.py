@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from pushhub.hub.ports import MessageTypes, WriteEntries
 
 
+MOST_NOTED = 10_000
+"""Message types that an environment remembers to have noted. Producers choose them."""
+
+
 class HubIntake(Component):
     """Accepts messages of the hub."""
 
@@ -167,6 +171,8 @@ class HubIntake(Component):
         key = (project_id, message_type)
         if key not in self._noted:
             self.settings.note_type(project_id, message_type)
+            if len(self._noted) >= MOST_NOTED:
+                self._noted.clear()
             self._noted.add(key)
 
     def _show(self, message: Message) -> None:

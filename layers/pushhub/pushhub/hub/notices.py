@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -16,6 +16,9 @@ PER_PAGE = 25
 
 LOOKED_AT = 10_000
 """Notifications that one listing looks at, the newest of its period first; a shorter period shows the older ones."""
+
+LOOKED_AT_CHARACTERS = 8_000_000
+"""Of what they say: one may have 24,000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +75,19 @@ class HubNotices:
     def page(self, project_id: str, query: NoticeQuery) -> NoticePage:
         """A page of matching notifications."""
         listed = self._log.notifications(project_id, start_at=query.start_at, end_at=query.end_at)
-        found = [each for each in islice(listed, LOOKED_AT) if query.wants(each)]
+        found = [each for each in _looked_at(listed) if query.wants(each)]
         start = (query.page - 1) * PER_PAGE
         return NoticePage(
             page=query.page,
             pages=max(1, -(-len(found) // PER_PAGE)),
             notifications=found[start : start + PER_PAGE],
         )
+
+
+def _looked_at(listed: Iterable[Notice]) -> Iterator[Notice]:
+    characters = 0
+    for each in islice(listed, LOOKED_AT):
+        yield each
+        characters += len(each.description) + len(str(each.extra))
+        if characters >= LOOKED_AT_CHARACTERS:
+            return

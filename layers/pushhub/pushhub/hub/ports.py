@@ -143,7 +143,7 @@ class MessageTypes(Protocol):
         """Record that messages of that type exist in the store."""
 
     def types(self, project_id: str) -> list[str]:
-        """Every type noted, sorted."""
+        """Every type noted, sorted; of very many, the first."""
 
 
 class IdentityClaims(Protocol):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pushhub.hub.ports import TickingSchedulers
 
 BATCH = 100
-"""Schedulers looked at per query."""
+"""Schedulers looked at per query, besides those that this run has seen to: some may have failed, and stay the first."""
 
 MARGIN_MS = 10_000
 """Kept free at the end of an invocation."""
@@ -57,7 +57,7 @@ class HubTicks(Component):
             # The index lags slightly behind the table: a scheduler that has just ticked may still be listed.
             due = [
                 each
-                for each in self.schedulers.due_schedulers(now, BATCH)
+                for each in self.schedulers.due_schedulers(now, BATCH + len(ticked))
                 if (each.scheduler_id, each.next_at) not in ticked
             ]
             if not due:

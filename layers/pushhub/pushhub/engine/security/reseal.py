@@ -26,12 +26,19 @@ class SealedItem:
         sealed: Its encrypted values.
         write: Writes it anew, everything in it encrypted with the first key. Raises ``Conflict`` if it has changed
             since it was read, and ``Unavailable``.
+        damaged: Whether the item cannot be read: what it holds is unknown.
     """
 
     name: str
     project: str
     sealed: tuple[bytes, ...]
     write: Callable[[], None] = field(repr=False)
+    damaged: bool = False
+
+
+def damaged_item(pk: str, sk: str) -> SealedItem:
+    """An item that cannot be read, told of with those that failed: the key that seals it must not be removed."""
+    return SealedItem(f"item {pk} {sk}", "", (), lambda: None, damaged=True)
 
 
 class KnowsKeys(Protocol):
@@ -76,6 +83,9 @@ class Reseal(Component):
         done = Resealed()
         for item in items:
             done.items += 1
+            if item.damaged:
+                done.failed.append((item.name, "It cannot be read"))
+                continue
             try:
                 self._one(item, done, dry=dry)
             except Conflict:

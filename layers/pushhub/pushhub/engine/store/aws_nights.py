@@ -63,8 +63,12 @@ class AwsNights:
         self._executor = executor
 
     def decided(self) -> Night | None:
+        """None, too, if another version wrote it."""
         found = self._json(DECIDED)
-        return Night(**found) if found else None
+        try:
+            return Night(**found) if found else None
+        except TypeError:
+            return None
 
     def decide(self, night: Night) -> None:
         with aws_call("s3:PutObject"):
@@ -76,31 +80,37 @@ class AwsNights:
             )
 
     def proved(self) -> Proved | None:
-        """Nothing can be concluded from a report over some projects, or over days that are not the last seven."""
+        """Nothing can be concluded from a report over some projects, over days that are not the last seven, or from one
+        that cannot be read.
+        """
         latest = self._json(LATEST) or {}
         name = _NAME.fullmatch(str(latest.get("report", "")).rstrip("/").rpartition("/")[2])
         carried = self._carried()
         if name is None or carried is None:
             return None
         first, last = (datetime.fromisoformat(each) for each in name.groups())
-        verdict = latest["verdict"]
-        as_of = datetime.fromisoformat(verdict["as_of"]).astimezone(UTC)
-        if (last - first).days < 6 or f"{as_of:%Y-%m-%d}" != name[2]:
+        try:
+            verdict = latest["verdict"]
+            as_of = datetime.fromisoformat(verdict["as_of"]).astimezone(UTC)
+            if (last - first).days < 6 or f"{as_of:%Y-%m-%d}" != name[2]:
+                return None
+            ended = sum(verdict.get(each.value, 0) for each in SETTLED)
+            return Proved(
+                as_of=round(as_of.timestamp() * 1000),
+                settled=verdict["conserved"] is True and verdict["owed"] == ended,
+                carried=carried,
+                quarantined=verdict["stream_records_quarantined"],
+            )
+        except (AttributeError, KeyError, TypeError, ValueError):
             return None
-        ended = sum(verdict.get(each.value, 0) for each in SETTLED)
-        return Proved(
-            as_of=round(as_of.timestamp() * 1000),
-            settled=verdict["conserved"] is True and verdict["owed"] == ended,
-            carried=carried,
-            quarantined=verdict["stream_records_quarantined"],
-        )
 
     def _carried(self) -> int | None:
         """Records in the newest state of open deliveries; None if there is no state."""
         names = [each["Key"] for each in self._bucket.listed("curated/open/", Delimiter="/")]
         states = sorted(each for each in names if each.endswith(".json"))
         state = self._json(states[-1]) if states else None
-        return None if state is None else int(state["rows"])
+        rows = (state or {}).get("rows")
+        return rows if isinstance(rows, int) else None
 
     def quarantined(self) -> int:
         return sum(1 for _ in self._bucket.listed("records/quarantine/"))
@@ -162,8 +172,12 @@ class AwsNights:
         content = self._bucket.find(key)
         if content is None:
             return None
-        found: dict[str, Any] = json_text.stored(content)
-        return found
+        try:
+            found = json_text.stored(content)
+        except ValueError:
+            # What cannot be read tells nothing, and the report is made again.
+            return None
+        return found if isinstance(found, dict) else None
 
 
 class GlueRuns:

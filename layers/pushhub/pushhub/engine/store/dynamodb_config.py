@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.cache import ExpiringCache
@@ -286,16 +286,17 @@ class DynamoDBConfigStore:
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
         """Read consistently."""
         listed = self._listed(project_id, prefix, after, limit, ProjectionExpression="sk")
-        return [name for name, _ in listed]
+        return [item["sk"]["S"].removeprefix(_QUEUE) for item in islice(listed, limit)]
 
     def whole_queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[Queue]:
         """Read consistently."""
         from pushhub.engine.store._queue_items import decode_queue  # noqa: PLC0415 (half the functions read none)
 
         listed = self._listed(project_id, prefix, after, limit)
-        return [decode_queue(item, project_id, name) for name, item in listed]
+        found = readable(listed, lambda item: decode_queue(item, project_id, item["sk"]["S"].removeprefix(_QUEUE)))
+        return [*islice(found, limit)]
 
-    def _listed(self, project_id: str, prefix: str, after: str, limit: int, **more: str) -> Iterator[tuple[str, Item]]:
+    def _listed(self, project_id: str, prefix: str, after: str, page: int, **more: str) -> Iterator[Item]:
         # Keys sort as bytes, and Python strings by code point, which gives the same order for UTF-8. Names with the
         # prefix are adjacent, so the list starts after the greater of the two bounds and ends at the first name without
         # the prefix.
@@ -304,14 +305,10 @@ class DynamoDBConfigStore:
             KeyConditionExpression=f"pk = :project AND sk {condition} :start",
             ExpressionAttributeValues={":project": text(f"P#{project_id}"), ":start": text(_QUEUE + start)},
             ConsistentRead=True,
-            Limit=limit,
+            Limit=page,
             **more,
         )
-        for item in islice(items, limit):
-            key: str = item["sk"]["S"]
-            if not key.startswith(_QUEUE + prefix):
-                return
-            yield key.removeprefix(_QUEUE), item
+        return takewhile(lambda item: item["sk"]["S"].startswith(_QUEUE + prefix), items)
 
     def next_worker(self) -> int:
         key = {"pk": text("WORKERS"), "sk": text("COUNTER")}

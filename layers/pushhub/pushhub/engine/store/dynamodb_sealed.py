@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, Unreadable
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text
 from pushhub.engine.model.queue import PushSettings
-from pushhub.engine.security.reseal import SealedItem
+from pushhub.engine.security.reseal import SealedItem, damaged_item
 from pushhub.engine.store._project_items import decode_span_export
 from pushhub.engine.store._queue_items import decode_queue
 from pushhub.engine.store.dynamodb_config import SPANS, DynamoDBConfigStore
@@ -44,7 +44,11 @@ def sealed_queues(
     )
     for item in scanned:
         project = item["pk"]["S"].removeprefix("P#")
-        queue = decode_queue(item, project, item["sk"]["S"].removeprefix(_QUEUE))
+        try:
+            queue = decode_queue(item, project, item["sk"]["S"].removeprefix(_QUEUE))
+        except Unreadable:
+            yield damaged_item(item["pk"]["S"], item["sk"]["S"])
+            continue
         sealed = tuple(_of(queue))
         if sealed:
             write = partial(_write, store, queue, vault, credentials)
@@ -57,7 +61,11 @@ def sealed_span_exports(
     """All exports of spans whose headers hold something; arguments as of :func:`sealed_queues`."""
     exports = Table(client, table, clock)
     for item in exports.scan(FilterExpression="sk = :spans", ExpressionAttributeValues={":spans": text(SPANS)}):
-        export = decode_span_export(item, item["pk"]["S"].removeprefix("P#"))
+        try:
+            export = decode_span_export(item, item["pk"]["S"].removeprefix("P#"))
+        except Unreadable:
+            yield damaged_item(item["pk"]["S"], item["sk"]["S"])
+            continue
         if export.credentials:
             write = partial(_write_span_export, exports, item, export, credentials)
             yield SealedItem(f"traces of project {export.project}", export.project, (export.credentials,), write)

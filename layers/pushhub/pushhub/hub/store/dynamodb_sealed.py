@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, Unreadable
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text
-from pushhub.engine.security.reseal import SealedItem
+from pushhub.engine.security.reseal import SealedItem, damaged_item
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.store._items import SEALED, decode_integration, decode_mapping, decode_parameter, encode_parameter
 from pushhub.hub.store.dynamodb_settings import INTEGRATION, MAPPING, PARAMETER, DynamoDBHubSettings
@@ -48,8 +48,11 @@ class SealedHubItems:
             },
         )
         for item in scanned:
-            found = self._item(item)
-            if found.sealed:
+            try:
+                found = self._item(item)
+            except Unreadable:
+                found = damaged_item(item["pk"]["S"], item["sk"]["S"])
+            if found.sealed or found.damaged:
                 yield found
 
     def _item(self, item: Item) -> SealedItem:

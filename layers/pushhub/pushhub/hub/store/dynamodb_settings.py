@@ -5,6 +5,7 @@ message types and claims.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from pushhub.base.cache import ExpiringCache
@@ -42,6 +43,9 @@ PARAMETER = "PARAMETER#"
 _TYPE = "TYPE#"
 _CHANGES = "MAPPINGS"
 """Sort key of the count of changes of a store's mappings."""
+
+MOST_TYPES = 5_000
+"""Types of messages that are listed: whoever puts ids into them has as many as messages."""
 
 ROUTED_MS = 30_000
 """How long mappings are kept whose changes were not counted."""
@@ -194,7 +198,8 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
         self._table.put(store_key(project_id, _TYPE + message_type))
 
     def types(self, project_id: str) -> list[str]:
-        return sorted(each["sk"]["S"].removeprefix(_TYPE) for each in self.all(project_id, _TYPE))
+        found = islice(self.all(project_id, _TYPE), MOST_TYPES)
+        return sorted(each["sk"]["S"].removeprefix(_TYPE) for each in found)
 
     def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
         """Each claim has its own partition, so that no mapping gets a hot one."""

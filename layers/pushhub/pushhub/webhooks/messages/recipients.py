@@ -26,8 +26,8 @@ FILTER_STEPS = MOST_STEPS
 ten filters of the usual kind each.
 """
 _KEPT_MS = 600_000
-_CAPACITY = 2_000
-"""Lists of endpoints that are cached; each is validated by its application's count of changes."""
+_CAPACITY = 20_000
+"""Endpoints that are cached, some 3 KB each; an application's are validated by its count of changes."""
 
 
 class Recipients(Component):
@@ -78,5 +78,5 @@ class Recipients(Component):
         if remembered is not None and remembered[0] == application.endpoints:
             return remembered[1]
         found = list(self.endpoints.endpoints(*key, KeyRange()))
-        self._known.put(key, (application.endpoints, found))
+        self._known.put(key, (application.endpoints, found), weight=1 + len(found))
         return found

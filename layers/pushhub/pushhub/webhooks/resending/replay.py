@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base import json_text
-from pushhub.base.errors import Forbidden, MessageNotFound
+from pushhub.base.errors import Forbidden, MessageNotFound, Unreadable
 from pushhub.base.ids import first_message_id, id_before
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
@@ -133,12 +133,27 @@ def _part(log: MessagesInOrder, task: Task, app_id: str, most: int) -> _Part:
     return _Part(messages=found[:most], last=len(found) <= most)
 
 
-def _advanced(task: Task, part: _Part, now: int, sent: int) -> Task:
-    """A task's state after processing some messages."""
+UNREADABLE = "messagesUnreadable"
+"""How many messages a task has passed over, because nobody can read what is stored of them."""
+
+
+def _advanced(task: Task, part: _Part, now: int, process: Callable[[ListedMessage], bool]) -> Task:
+    """A task's state after processing some messages, each of which is sent, or erased, or not. One that cannot be read
+    keeps none behind it waiting.
+    """
+    sent = unread = 0
+    for each in part.messages:
+        try:
+            sent += process(each)
+        except Unreadable:
+            unread += 1
     if part.messages:
         looked = task.looked + len(part.messages)
         cursor = part.messages[-1].engine_id
         task = replace(task, cursor=cursor, looked=looked, sent=task.sent + sent, updated_at=now)
+    if unread:
+        before = task.result.get(UNREADABLE)
+        task = replace(task, result={**task.result, UNREADABLE: unread + (before if isinstance(before, int) else 0)})
     return task.ended(TaskStatus.FINISHED, now) if part.last else task
 
 
@@ -189,8 +204,7 @@ class Replay(Component):
         if allowed == 0:
             return task
         part = _part(self.log, task, task.app_id, BATCH if allowed is None else min(BATCH, allowed))
-        sent = sum(self._sent(task, endpoint, each) for each in part.messages)
-        return _advanced(task, part, now, sent)
+        return _advanced(task, part, now, lambda each: self._sent(task, endpoint, each))
 
     def _sent(self, task: Task, endpoint: Endpoint, logged: ListedMessage) -> bool:
         if not is_chosen(task.ask, logged):
@@ -283,9 +297,11 @@ class Erasing(Component):
     def step(self, task: Task) -> Task:
         """Erase the next ones. Safe to repeat."""
         part = _part(self.log, task, task.app_id, BATCH)
-        for each in part.messages:
-            self.expunge(task.project, task.app_id, each.message_id)
-        return _advanced(task, part, self.clock.now(), len(part.messages))
+        return _advanced(task, part, self.clock.now(), lambda each: self._erased(task, each))
+
+    def _erased(self, task: Task, message: ListedMessage) -> bool:
+        self.expunge(task.project, task.app_id, message.message_id)
+        return True
 
 
 COUNTED = 500

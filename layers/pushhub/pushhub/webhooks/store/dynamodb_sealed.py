@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, Unreadable
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
-from pushhub.engine.security.reseal import SealedItem
+from pushhub.engine.security.reseal import SealedItem, damaged_item
 from pushhub.webhooks.endpoints.credentials import opened, sealed
 from pushhub.webhooks.store._items import decode_application, decode_endpoint, encode_application, encode_endpoint
 
@@ -38,7 +38,11 @@ class SealedSources:
             ExpressionAttributeValues={":project": text("P#"), ":source": text("APP#src_")},
         )
         for item in scanned:
-            application = decode_application(item)
+            try:
+                application = decode_application(item)
+            except Unreadable:
+                yield damaged_item(item["pk"]["S"], item["sk"]["S"])
+                continue
             if application.source is not None:
                 name = f"source {application.app_id} of project {application.project}"
                 write = partial(self._write, item, application)
@@ -80,7 +84,11 @@ class SealedEndpoints:
             ExpressionAttributeValues={":app": text("A#"), ":endpoint": text("EP#")},
         )
         for item in scanned:
-            endpoint = decode_endpoint(item)
+            try:
+                endpoint = decode_endpoint(item)
+            except Unreadable:
+                yield damaged_item(item["pk"]["S"], item["sk"]["S"])
+                continue
             held = endpoint.credentials, endpoint.sealed, endpoint.scheme_secrets, endpoint.oauth, endpoint.identity
             texts = tuple(filter(None, (*held, endpoint.transformation)))
             if texts:
