@@ -234,8 +234,8 @@ LISTS: dict[str, tuple[str, Callable[[Any], Iterator[Read]]]] = {
 @pytest.fixture
 def client(request: pytest.FixtureRequest) -> Iterator[Any]:
     module = aws_notifications if request.node.callspec.params["name"] == "notifications" else aws
-    with module.dynamodb() as made:
-        yield made
+    with module.dynamodb() as tables:
+        yield tables
 
 
 @pytest.mark.parametrize("name", LISTS)

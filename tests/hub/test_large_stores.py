@@ -14,12 +14,12 @@ from tests.contract.filled import filled
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import credentials
-from tests.hub.world import HubWorld
 from tests.simulation import simulated_services
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.table import Table
 from pushhub.hub import intake
+from pushhub.hub.intake import HubIntake
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.parameters import DataType, Parameter
@@ -128,8 +128,8 @@ def test_of_very_many_types_of_messages_some_are_listed_and_remembered(monkeypat
     with simulated_services.dynamodb() as client:
         settings = hub_settings(client, FakeClock())
         # Given a producer that puts an id into the type of each message
-        noting = HubWorld().intake
-        noting.settings = settings
+        others: dict[str, Any] = dict.fromkeys(("accept", "messages", "log", "quotas", "index", "telemetry"))
+        noting = HubIntake(settings=settings, clock=FakeClock(), **others)
         for number in range(10):
             noting.note_type(PROJECT, f"order:{number}")
         # Then the pages that show the types read some of them, and the environment does not grow

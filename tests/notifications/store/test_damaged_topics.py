@@ -20,8 +20,8 @@ CLOCK = FakeClock()
 
 @pytest.fixture
 def client() -> Iterator[Any]:
-    with aws.dynamodb() as made:
-        yield made
+    with aws.dynamodb() as tables:
+        yield tables
 
 
 def test_the_place_of_a_commit_that_cannot_be_read_is_passed(client: Any) -> None:

@@ -296,7 +296,7 @@ class DynamoDBConfigStore:
         found = readable(listed, lambda item: decode_queue(item, project_id, item["sk"]["S"].removeprefix(_QUEUE)))
         return [*islice(found, limit)]
 
-    def _listed(self, project_id: str, prefix: str, after: str, page: int, **more: str) -> Iterator[Item]:
+    def _listed(self, project_id: str, prefix: str, after: str, limit: int, **more: str) -> Iterator[Item]:
         # Keys sort as bytes, and Python strings by code point, which gives the same order for UTF-8. Names with the
         # prefix are adjacent, so the list starts after the greater of the two bounds and ends at the first name without
         # the prefix.
@@ -305,7 +305,7 @@ class DynamoDBConfigStore:
             KeyConditionExpression=f"pk = :project AND sk {condition} :start",
             ExpressionAttributeValues={":project": text(f"P#{project_id}"), ":start": text(_QUEUE + start)},
             ConsistentRead=True,
-            Limit=page,
+            Limit=limit,
             **more,
         )
         return takewhile(lambda item: item["sk"]["S"].startswith(_QUEUE + prefix), items)

@@ -238,45 +238,46 @@ class PullPlaces:
         """
         shards = SHARDS if self._table.get(_mark_key(project_id, pull_uid)) else 1
         if at_most is not None:
-            return self._counted(project_id, pull_uid, shards, now, at_most)
-        return self._whole(project_id, pull_uid, shards, now)
+            return self._counted(_shards(project_id, pull_uid, shards), now, at_most, self._clock.now() + _COUNTS_MS)
+        return self._whole(project_id, pull_uid, shards, now, self._clock.now() + _COUNTS_MS)
 
     def counts(self, project_id: str, pull_uids: Sequence[str], now: int) -> list[int]:
         """The same of several queues, whose marks are read together."""
         marks = self._table.get_many([_mark_key(project_id, each) for each in dict.fromkeys(pull_uids)])
         marked = {each["pk"]["S"] for each in marks}
+        ends_at = self._clock.now() + _COUNTS_MS
 
         def count(pull_uid: str) -> int:
             shards = SHARDS if _mark_key(project_id, pull_uid)["pk"]["S"] in marked else 1
-            return self._whole(project_id, pull_uid, shards, now)
+            return self._whole(project_id, pull_uid, shards, now, ends_at)
 
         return [count(each) for each in pull_uids]
 
-    def _whole(self, project_id: str, pull_uid: str, shards: int, now: int) -> int:
+    def _whole(self, project_id: str, pull_uid: str, shards: int, now: int, ends_at: int) -> int:
         known, until = self._large.get((project_id, pull_uid), (0, 0))
         if self._clock.now() < until:
             return known
-        count = self._counted(project_id, pull_uid, shards, now, None)
+        count = self._counted(_shards(project_id, pull_uid, shards), now, None, ends_at)
         if count >= LARGE:
             until = self._clock.now() + int(count * _REMEMBERED_MS)
             _remember(self._large, (project_id, pull_uid), (count, until))
         return count
 
-    def _counted(self, project_id: str, pull_uid: str, shards: int, now: int, at_most: int | None) -> int:
+    def _counted(self, shards: Sequence[dict[str, str]], now: int, at_most: int | None, ends_at: int) -> int:
         bound: dict[str, int] = {} if at_most is None else {"Limit": at_most}
-        count, ends_at = 0, self._clock.now() + _COUNTS_MS
-        for shard in range(shards):
+        count = 0
+        for shard in shards:
             pages = self._table.pages(
                 **bound,
                 Select="COUNT",
                 ConsistentRead=True,
                 KeyConditionExpression="pk = :shard",
                 FilterExpression="expires_at > :now",
-                ExpressionAttributeValues={":shard": shard_key(project_id, pull_uid, shard), ":now": number(now)},
+                ExpressionAttributeValues={":shard": shard, ":now": number(now)},
             )
             try:
                 for page in pages:
-                    count += page["Count"]
+                    count += int(page["Count"])
                     if at_most is not None and count >= at_most:
                         return at_most
                     if self._clock.now() >= ends_at:
@@ -338,6 +339,10 @@ def _remember(known: dict[tuple[str, str], _T], queue: tuple[str, str], value: _
     if len(known) >= _QUEUES:
         known.clear()
     known[queue] = value
+
+
+def _shards(project_id: str, pull_uid: str, count: int) -> list[dict[str, str]]:
+    return [shard_key(project_id, pull_uid, shard) for shard in range(count)]
 
 
 def _mark_key(project_id: str, pull_uid: str) -> Item:
