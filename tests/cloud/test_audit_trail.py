@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from tests.cloud import aws_services as aws
+from tests.fakes.telemetry import FakeTelemetry
+from tests.simulation import simulated_services
 
+from pushhub.cloud import observability
 from pushhub.cloud.audit_trail import S3AuditTrail, folder_of
 
 PROJECT = "0" * 24
@@ -57,3 +60,21 @@ def test_the_newest_are_read_page_by_page(trail: S3AuditTrail) -> None:
     wanted.remove((times[-1], "ended"))
     assert (seen, after) == (wanted, "")
     assert trail.newest("e" * 24, "", 4) == ([], "")
+
+
+def test_an_entry_that_cannot_be_read_is_named_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    telemetry = FakeTelemetry()
+    monkeypatch.setattr(observability, "telemetry", telemetry)
+    with simulated_services.s3() as client:
+        trail = S3AuditTrail(client, aws.BUCKET)
+        # Given three entries, of which the second is damaged
+        entries = [{"id": str(number)} for number in range(3)]
+        for number, entry in enumerate(entries):
+            trail.append(PROJECT, f"2026-11-30T20:00:0{number}.000Z", f"{number}-asked", entry)
+        damaged = f"{folder_of(PROJECT)}dt=2026-11-30/2026-11-30T20:00:01.000Z-1-asked.json"
+        client.put_object(Bucket=aws.BUCKET, Key=damaged, Body=b'{"id": ')
+        # Then the others are shown, and read
+        assert trail.newest(PROJECT, "", 10)[0] == [entries[2], entries[0]]
+        assert [*trail.read(PROJECT, "2026-11-30", "2026-12-01")] == [entries[0], entries[2]]
+        assert telemetry.counts["ItemsUnreadable"] == 2
+        assert telemetry.named("item_unreadable")[0]["pk"] == damaged

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pushhub.base import json_text
 from pushhub.cloud.bucket import BucketStore
+from pushhub.cloud.unreadable import tell_of_object
 
 ROOT: Final = "audit"
 UNKNOWN: Final = "unknown"
@@ -53,8 +54,8 @@ class S3AuditTrail(BucketStore):
             found += [each for each in sorted(by_change.items(), reverse=True) if not after or each[0] < after]
             if len(found) > most:
                 break
-        entries = [self._entry(key) for _, keys in found[:most] for key in keys]
-        return entries, found[most - 1][0] if len(found) > most else ""
+        entries = (self._entry(key) for _, keys in found[:most] for key in keys)
+        return [each for each in entries if each is not None], found[most - 1][0] if len(found) > most else ""
 
     def _days(self, folder: str, after: str) -> Iterator[str]:
         """The folders of a project's days, from that of a change on backwards."""
@@ -62,9 +63,14 @@ class S3AuditTrail(BucketStore):
         days = [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", [])]
         yield from sorted((each for each in days if not after or each[-11:-1] <= after[:10]), reverse=True)
 
-    def _entry(self, key: str) -> dict[str, Any]:
-        entry: dict[str, Any] = json_text.stored(self._bucket.get(key))
-        return entry
+    def _entry(self, key: str) -> dict[str, Any] | None:
+        """An entry; None if it cannot be read, which hides no other."""
+        try:
+            entry = json_text.stored(self._bucket.get(key))
+        except ValueError as error:
+            tell_of_object(key, error)
+            return None
+        return entry if isinstance(entry, dict) else None
 
     def read(self, project: str, since: str, until: str) -> Iterator[dict[str, Any]]:
         """A project's entries from one time to another, oldest first.
@@ -77,4 +83,5 @@ class S3AuditTrail(BucketStore):
         for each in self._bucket.listed(f"{folder}dt=", StartAfter=f"{folder}dt={since[:10]}/{since}"):
             if each["Key"].rpartition("/")[2] >= until:
                 return
-            yield self._entry(each["Key"])
+            if (entry := self._entry(each["Key"])) is not None:
+                yield entry

@@ -62,6 +62,11 @@ def paired(items: Iterable[Item], decode: Callable[[Item], Decoded]) -> Iterator
         yield item, found
 
 
+def tell_of_object(key: str, error: Exception) -> None:
+    """Count and name an object of a bucket that cannot be read."""
+    _tell({"pk": {"S": key}}, error)
+
+
 def _tell(item: Item, error: Exception) -> None:
     # Only an item that nobody can read makes it worth while.
     from pushhub.cloud.observability import telemetry  # noqa: PLC0415
