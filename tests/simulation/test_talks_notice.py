@@ -230,7 +230,7 @@ def test_there_are_parts() -> None:
         stream_meanwhile: 10,
         written: 10,
         arrivals: 6,
-        wire_answers: 8,
+        wire_answers: 9,
         wire_connections: 5,
         wire_names: 6,
         topics_meanwhile: 11,

@@ -7,7 +7,8 @@ SECURITY.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -32,7 +33,7 @@ READ_AT_MOST = 2_000_000
 
 def through(talk: Talk) -> None:
     """Everything."""
-    talk.through(_timed, _bounded, _broken, _taken, _redirected, _said, _early)
+    talk.through(_timed, _bounded, _broken, _taken, _asked, _redirected, _said, _early)
 
 
 def _all(talk: Talk, about: str, answers: Answers, **subscriber: Any) -> tuple[Tries, dict[str, Server]]:
@@ -220,6 +221,43 @@ def _taken(talk: Talk) -> None:
     tries, _ = _all(talk, "taken", {name: steps for name, (_, _, steps) in TAKEN.items()})
     for name, (status, body, _) in TAKEN.items():
         tries.ended(name, status=status, answer=body)
+
+
+FRAMINGS: dict[str, Callable[[bytes, bytes], Sequence[Step]]] = {
+    "length": lambda head, body: (OK + head + b"Content-Length: %d\r\n\r\n" % len(body) + body,),
+    "chunks": lambda head, body: (
+        OK + head + b"Transfer-Encoding: chunked\r\n\r\n",
+        b"".join(b"1\r\n%c\r\n" % each for each in body) + b"0\r\n\r\n",
+    ),
+    "until-the-end": lambda head, body: (OK + head + b"\r\n" + body, End.CLOSED),
+    "interim": lambda head, body: (INTERIM, OK + head + b"Content-Length: %d\r\n\r\n" % len(body), Wait(1), body),
+}
+"""How an answer can say where its body ends: from some headers and the body, what a server does."""
+
+
+def _asked(talk: Talk) -> None:
+    """However an answer says where it ends, it is one: to a request for consent, and to one for a token, too."""
+    webhooks = talk.at("/api/v1").with_headers(authorization=f"Bearer {talk.token}")
+    webhooks.ask("POST", "/app", {"name": "Asked", "uid": "asked"}, status=201)
+    tries = Tries(talk, "granted")
+    granted = {}
+    for name, framed in FRAMINGS.items():
+        place(talk, f"consents-{name}.example", framed(b"WebHook-Allowed-Origin: *\r\n", b"you are welcome"))
+        url = f"https://consents-{name}.example/in"
+        endpoint = {"url": url, "uid": name, "cloudEvents": {"mode": "binary", "consent": True}}
+        webhooks.ask("POST", "/app/asked/endpoint", endpoint, status=201)
+        token = json.dumps({"access_token": f"of-{name}", "token_type": "Bearer", "expires_in": 3_600})
+        place(talk, f"grants-{name}.example", framed(b"Content-Type: application/json\r\n", token.encode()))
+        granted[name] = place(talk, f"granted-{name}.example", [said()])
+        oauth = {"token_url": f"https://grants-{name}.example/", "client_id": "me", "client_secret": "s"}
+        tries.send(name, f"https://granted-{name}.example/in", oauth=oauth)
+    talk.sleep(TIMEOUT_S + 20 + talk.put_off_s)
+    for name, server in granted.items():
+        webhooks.ask("GET", f"/app/asked/endpoint/{name}", shows={"cloudEvents": {"consented": True}})
+        tries.ended(name, status=200)
+        shown = [each.request.header("authorization") for each in server.heard]
+        talk.came(f"the token of {name}", [f"Bearer of-{name}"], shown)
+    webhooks.ask("DELETE", "/app/asked", status=204)
 
 
 def _redirected(talk: Talk) -> None:
