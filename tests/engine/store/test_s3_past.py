@@ -89,8 +89,9 @@ def test_a_look_ends_at_each_of_its_bounds_and_the_next_goes_on(
     client: Any, records: Any, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
     for number in range(3):
-        put(client, "2026-11-20T23", f"messages-{number}-{number}-2", f"a{number}", f"b{number}")
-    put(client, "2026-11-20T22", "messages-9-9-1", "c")
+        put(client, "2026-11-20T23", f"messages-{number + 1}-{number + 1}-2", f"a{number}", f"b{number}")
+    # Sequence numbers of an older hour are lower
+    put(client, "2026-11-20T22", "messages-0-0-1", "c")
     monkeypatch.setattr(s3_past, bound, 0 if bound == "LOOK_MS" else 1)
     found, pages = all_of(records)
     assert sorted(each.message_id for each in found) == ["a0", "a1", "a2", "b0", "b1", "b2", "c"]
