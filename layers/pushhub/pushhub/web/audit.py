@@ -175,9 +175,9 @@ def _redacted(value: Any, *, hidden: bool) -> Any:
         return [_redacted(each, hidden=hidden) for each in value]
     if isinstance(value, str):
         return MASK if value and (hidden or _PRIVATE in value) else masked_url(value)
-    return (
-        value if value is None or isinstance(value, bool) or (isinstance(value, int | float) and not hidden) else MASK
-    )
+    if value is None or isinstance(value, bool):
+        return value
+    return value if isinstance(value, int | float) and not hidden else MASK
 
 
 def _field(name: str, value: Any, *, hidden: bool) -> Any:
