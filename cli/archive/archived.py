@@ -159,6 +159,7 @@ READERS: dict[str, tuple[Reads, ...]] = {
     ),
     "PullTable": (
         Reads(f"{_P}#.+#.+", "M", _pull_message),
+        Reads(f"{_P}#.+#.+", "!", _by(f"{_IRON}._pull_items:decode_mark")),
         Reads(f"{_P}#.+#!levels", "LEVELS", _by(f"{_IRON}.dynamodb_alert_levels:decode")),
         Reads(f"{_P}#.+#.+", ".+"),
     ),
@@ -194,6 +195,8 @@ READERS: dict[str, tuple[Reads, ...]] = {
         Reads(f"A#{_P}#.+", "AUTOCONF#.+", _by(f"{_HOOKS}.dynamodb_autoconfigs:_decoded")),
         Reads(f"A#{_P}#.+", "PORTAL#.+", _by(f"{_HOOKS}.dynamodb_portal:_decoded")),
         Reads(f"R#{_P}#.+", "[0-9]+", _by(f"{_HOOKS}.dynamodb_arrivals:decode_turned_away")),
+        Reads(f"L#{_P}#.+", "M#.+", _by(f"{_HOOKS}.dynamodb_logs:_decode_message")),
+        Reads(f"T#{_P}#.+", "T#.+", _by(f"{_HOOKS}.dynamodb_logs:decode_attempts")),
         Reads(f"(A|I|L|T|TOLD)#{_P}(#.*)?", ".+"),
         Reads(f"FRAME#{_P}(#.*)?", ".+"),
         Reads("(SCHEME-)?ENDS", f"[0-9]+#{_P}#.+", _by(f"{_ENGINE}.dynamodb_ends:_decode")),

@@ -26,7 +26,9 @@ from pushhub.hub.store._items import encode_entry, encode_mapping
 from pushhub.ironmq.model.project_alert import Format, Measure, ProjectAlert
 from pushhub.ironmq.store.dynamodb_alerts import _encode
 from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.store._items import encode_application
+from pushhub.webhooks.store.dynamodb_logs import attempts_item
 
 _BESIDE = {
     ("MessagesTable", "M"): {"kind": {"S": "message"}},
@@ -47,6 +49,7 @@ ENCODERS: dict[tuple[str, str], tuple[type, Callable[[Any], Item]]] = {
     ("HubTable", "MAPPING#.*"): (ServiceMapping, encode_mapping),
     ("HubTable", "ENTRY"): (LoggedMessage, encode_entry),
     ("WebhooksTable", "APP#.*"): (Application, encode_application),
+    ("WebhooksTable", "T#.*"): (LoggedAttempt, lambda attempt: attempts_item([attempt])),
 }
 
 
