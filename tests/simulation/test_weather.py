@@ -84,7 +84,7 @@ def test_a_service_that_is_down_answers_nobody(service: str, down: bool) -> None
     created = environment(Kind.OUTAGE, "dynamodb")
     request: dict[str, Any] = {"TableName": "HubTable", "Key": ITEM}
     if service == "sqs":
-        request = {"QueueUrl": "https://sqs/PushQueue", "Entries": []}
+        request = {"QueueUrl": "https://sqs/PushQueue", "Entries": [{"Id": "1", "ReceiptHandle": "gone"}]}
     found = outcome(created, service, "get_item" if service == "dynamodb" else "delete_message_batch", **request)
     created.account.scheduler.run(SECOND)
     assert isinstance(found[0], ClientError) == down
